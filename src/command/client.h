@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the engine's side remembers of one client between commands: its database and its
+ * transaction. Owned by one thread. The server's session and the library's handle embed it.
+ */
+#ifndef LARDER_COMMAND_CLIENT_H
+#define LARDER_COMMAND_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "command/command.h"
+#include "engine/watch.h"
+
+struct transaction; /* queued requests; command/transaction.h */
+
+struct client {
+    struct engine *engine;
+    struct engine_thread *thread; /* of the thread that runs this client's commands */
+    uint64_t hash_seed;           /* the engine's */
+    /* Engine time now, for commands that cannot live with the loop's sample (relative TTLs, several
+     * keys). NULL, as client_init leaves it: the time given to dispatch_run is fresh enough. */
+    int64_t (*clock_ms)(void);
+    uint32_t db;
+    bool authenticated; /* false until the owner says otherwise */
+    bool in_multi;
+    bool multi_failed;               /* a request could not be queued: EXEC will refuse */
+    struct transaction *transaction; /* NULL until MULTI */
+    struct watcher *watcher;         /* NULL until WATCH */
+};
+
+void client_init(struct client *client, struct engine *engine, struct engine_thread *thread);
+/* Takes shard locks when keys are watched. */
+void client_deinit(struct client *client);
+/* Back to how a new connection is, authentication aside (RESET). */
+void client_reset(struct client *client);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The command table: one row per command in command/commands.def (what engine and library know) and
+ * server/commands.def (what needs the running server). A row yields lookup, arity, flags, keys,
+ * COMMAND's output, statistics and the generated reference.
+ *
+ *   COMMAND(name, handler, arity, flags, key_first, key_last, key_step, group, since, complexity,
+ *           arguments, summary)
+ *
+ * `name` is a string in lower case, at most COMMAND_NAME_SIZE_MAX bytes. `arity` counts the name;
+ * negative: at least that many. `key_last` -1: up to the last argument. A subcommand is a row
+ * SUBCOMMAND(parent, name, ...) directly with the same columns; the dispatcher finds it by argv[1].
+ *
+ * How keys decide about locks (command/dispatch.c): a command with keys that is not COMMAND_READ
+ * runs under their locks; COMMAND_WRITE with several keys also marks the shards.
+ */
+#ifndef LARDER_COMMAND_COMMAND_H
+#define LARDER_COMMAND_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/status.h"
+#include "command/reply.h"
+#include "command/request.h"
+#include "engine/keyspace.h"
+
+enum command_flag {
+    COMMAND_READ = 1 << 0,     /* reads keys; runs without locks first */
+    COMMAND_WRITE = 1 << 1,    /* changes keys; runs under the locks of its keys */
+    COMMAND_GROWS = 1 << 2,    /* may need memory: refused above maxmemory */
+    COMMAND_ALL_KEYS = 1 << 3, /* touches the whole keyspace: every shard is locked */
+    COMMAND_CONTROL = 1 << 4,  /* runs at once inside MULTI (EXEC, DISCARD, WATCH, ...) */
+    COMMAND_NO_AUTH = 1 << 5,  /* allowed before AUTH */
+    COMMAND_FAST = 1 << 6,     /* O(1) or O(log n): shown by COMMAND */
+    COMMAND_ADMIN = 1 << 7,    /* shown by COMMAND */
+    COMMAND_NO_MULTI = 1 << 8, /* refused inside MULTI */
+    COMMAND_UNLOCKED = 1 << 9, /* locks for itself in short spans unless inside EXEC (SCAN, KEYS) */
+    COMMAND_EXECUTES = 1 << 10, /* runs under the locks of all queued requests (EXEC) */
+    COMMAND_PARENT = 1 << 11,   /* has subcommands; set by command_table_add, not by rows */
+};
+
+enum { COMMAND_NAME_SIZE_MAX = 23, COMMANDS_MAX = 512 };
+
+struct client;
+
+struct snapshot_check;
+
+/* One execution of one command. Handlers use it through command/call.h. */
+struct call {
+    const struct command *command;
+    uint32_t argc;
+    struct bytes *argv;
+    struct blob **blobs; /* see struct request */
+    uint64_t hash;       /* of the first key */
+    struct access access;
+    struct client *client;
+    struct reply *reply;
+    /* --- private to dispatch.c and call.h */
+    const uint64_t *hashes;                /* of the first CALL_HASHES_MAX keys, or NULL */
+    const struct snapshot_check *snapshot; /* reads of several keys without locks, or NULL */
+    bool torn;                             /* the snapshot turned out to mix two states */
+    bool time_fresh;                       /* access.now_ms was read for this call */
+};
+
+/* What a handler tells the dispatcher. */
+enum outcome {
+    OUTCOME_DONE,      /* one reply was emitted */
+    OUTCOME_NEED_LOCK, /* nothing was emitted: lock the keys' shards and call again */
+};
+
+typedef enum outcome command_handler(struct call *call);
+
+struct command {
+    const char *name;         /* lower case; a subcommand's without its parent */
+    command_handler *handler; /* NULL: only subcommands */
+    int16_t arity;
+    uint16_t flags;
+    int16_t key_first, key_last, key_step;
+    const char *group, *since, *complexity, *arguments, *summary;
+    const struct command *parent; /* NULL for a top-level row */
+    uint32_t id;                  /* index in the table, for statistics */
+};
+
+/* Copies a table's rows; called before any lookup (single-threaded). Adding the same rows again
+ * changes nothing. Parents must be rows of the same table; `id` is filled in. NO_MEMORY: more than
+ * COMMANDS_MAX rows in all. */
+enum status command_table_add(const struct command *rows, uint32_t count) MUST_USE;
+/* The rows of command/commands.def. */
+const struct command *command_rows(uint32_t *out_count);
+
+/* Case does not matter. NULL: unknown. Thread-safe after the tables are added. */
+const struct command *command_find(struct bytes name);
+/* The subcommand's row, or `parent` itself when it has none of that name. */
+const struct command *command_find_sub(const struct command *parent, struct bytes name);
+uint32_t command_count(void);
+const struct command *command_at(uint32_t index);
+
+static inline bool command_arity_ok(const struct command *command, uint32_t argc)
+{
+    return command->arity >= 0 ? argc == (uint32_t)command->arity
+                               : argc >= (uint32_t)-command->arity;
+}
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An entry: one key with its value, in one allocation.
+ *
+ *   header (8 bytes) | expiry (0, 5 or 8) | key | value
+ *
+ * What follows the key depends on the form:
+ *   FORM_STRING   the value's bytes; never changes once published
+ *   FORM_INTEGER  padding to 8, then the number in one atomic cell that changes in place
+ *   FORM_BLOB     padding to 8, then a pointer to the blob, which the entry holds
+ *   FORM_EDIT     the value's bytes with room behind them; changes in place, read under the lock
+ *   FORM_EDIT_BLOB  as FORM_BLOB; the blob's bytes change in place, read under the lock
+ *
+ * A key longer than KEY_SHORT_MAX lies in a blob of its own, and the entry has a pointer to it in the
+ * key's place, so that every entry fits a slab.
+ *
+ * Everything but the mark, the cell, and the size of the two EDIT forms is immutable after
+ * publication. Readers look at `form` first, and touch nothing else of an EDIT form without the lock.
+ */
+#ifndef LARDER_ENGINE_ENTRY_H
+#define LARDER_ENGINE_ENTRY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "engine/blob.h"
+#include "engine/slab.h"
+
+enum entry_form {
+    FORM_STRING,
+    FORM_INTEGER,
+    FORM_BLOB,
+    FORM_EDIT,
+    FORM_EDIT_BLOB,
+    FORM_MASK = 7,
+    EXPIRY_SHORT = 1 << 3, /* 40 bits of ms after the engine's start */
+    EXPIRY_LONG = 1 << 4,  /* 64 bits of ms since 1970 */
+    KEY_LONG = 1 << 5,     /* a pointer to the key's blob stands in the key's place */
+};
+
+enum { KEY_SHORT_MAX = 4095 };
+
+struct entry {
+    _Atomic uint8_t mark;  /* for the eviction policy: the one byte readers may write */
+    uint8_t form;          /* enum entry_form and its flags */
+    uint16_t key_size_db;  /* key size << 4 | database */
+    uint32_t value_size;
+    char rest[];
+};
+
+static inline size_t entry_expiry_size(uint8_t form)
+{
+    return (form & EXPIRY_SHORT) != 0 ? 5 : (form & EXPIRY_LONG) != 0 ? 8 : 0;
+}
+
+static inline uint32_t entry_db(const struct entry *entry)
+{
+    return entry->key_size_db & 15;
+}
+
+static inline struct blob *entry_key_blob(const struct entry *entry)
+{
+    struct blob *blob;
+    memcpy(&blob, entry->rest + entry_expiry_size(entry->form), sizeof blob);
+    return blob;
+}
+
+static inline struct bytes entry_key(const struct entry *entry)
+{
+    if (__builtin_expect((entry->form & KEY_LONG) != 0, 0)) {
+        struct blob *blob = entry_key_blob(entry);
+        return bytes_of(blob_data(blob), blob_size(blob));
+    }
+    return bytes_of(entry->rest + entry_expiry_size(entry->form), entry->key_size_db >> 4);
+}
+
+static inline int64_t entry_expires_ms(const struct entry *entry, int64_t start_ms)
+{
+    if (entry->form & EXPIRY_SHORT) {
+        uint64_t since = 0;
+        memcpy(&since, entry->rest, 5);
+        return start_ms + (int64_t)since;
+    }
+    int64_t expires_ms = 0;
+    if (entry->form & EXPIRY_LONG)
+        memcpy(&expires_ms, entry->rest, 8);
+    return expires_ms;
+}
+
+/* Where the value (or the cell, or the blob's pointer) begins. */
+static inline char *entry_tail(const struct entry *entry)
+{
+    size_t key_size = (entry->form & KEY_LONG) != 0 ? sizeof(struct blob *)
+                                                    : (size_t)(entry->key_size_db >> 4);
+    char *tail = (char *)(uintptr_t)entry->rest + entry_expiry_size(entry->form) + key_size;
+    uint8_t form = entry->form & FORM_MASK;
+    if (form == FORM_STRING || form == FORM_EDIT)
+        return tail;
+    return (char *)(((uintptr_t)tail + 7) & ~(uintptr_t)7);
+}
+
+static inline _Atomic int64_t *entry_cell(const struct entry *entry)
+{
+    return (_Atomic int64_t *)(void *)entry_tail(entry);
+}
+
+static inline struct blob *entry_blob(const struct entry *entry)
+{
+    struct blob *blob;
+    memcpy(&blob, entry_tail(entry), sizeof blob);
+    return blob;
+}
+
+/* Bytes of value that fit behind the key of an EDIT entry. */
+static inline size_t entry_room(const struct entry *entry)
+{
+    return slab_object_size(entry) - (size_t)(entry_tail(entry) - (const char *)entry);
+}
+
+struct shard;
+
+struct entry_plan {
+    struct bytes key;
+    struct blob *key_blob; /* a long key that already lies in a blob, or NULL */
+    uint32_t db;
+    int64_t expires_ms; /* 0: never */
+    uint8_t form;       /* without flags */
+    size_t value_size;
+    size_t room;        /* bytes to reserve behind the key: value_size, 8, or more for FORM_EDIT */
+};
+
+/* A new entry with everything but its value; NULL when memory is out. Under the shard's lock. */
+struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, int64_t now_ms);
+/* Gives the memory back, and the entry's holds on its blobs. Under the shard's lock. */
+void entry_free(struct shard *shard, struct entry *entry);
+
+/* The deadline unit for `expires_ms`, within the horizon; an earlier look is harmless. */
+uint16_t entry_due(int64_t expires_ms, int64_t now_ms, int64_t start_ms);
+uint16_t entry_due_now(int64_t now_ms, int64_t start_ms);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/keeper.h"
+
+#include "engine/shard.h"
+#include "engine/table.h"
+#include "engine/watch_table.h"
+#include "os/clock.h"
+
+enum {
+    ROUND_MS = 100,
+    SLABS_PER_LOCK = 32,   /* looked at without finding anything due */
+    EXPIRED_PER_LOCK = 64, /* entries unlinked */
+    BUCKETS_PER_LOCK = 32, /* moved or buried */
+    RECLAIMED_PER_LOCK = 256,
+};
+
+/* Unlinks an entry whose time has come, or corrects its deadline. True: unlinked. */
+static bool sweep_entry(struct shard *shard, struct slab *slab, uint32_t index, int64_t now_ms)
+{
+    const struct entry *entry = slab_object(slab, index);
+    int64_t start_ms = shard->engine->start_ms;
+    int64_t expires_ms = entry_expires_ms(entry, start_ms);
+    if (expires_ms > now_ms) {
+        slab->due[index] = entry_due(expires_ms, now_ms, start_ms);
+        return false;
+    }
+    slab->due[index] = DUE_NEVER;
+    slab->due_count--;
+    struct place place;
+    if (!table_locate(shard, entry, &place))
+        return false; /* retired or flushed: gone already */
+    struct bytes key = entry_key(entry);
+    uint32_t db = entry_db(entry);
+    watch_table_touch(shard, db, key,
+                      hash_bytes(key.data, key.size, shard->engine->hash_seed));
+    table_remove(shard, db, &place);
+    table_step(shard, db, 1);
+    counter_add(&shard->counters.expired, 1);
+    atomic_store_explicit(&shard->counters.expire_lag_ms, now_ms - expires_ms,
+                          memory_order_relaxed);
+    return true;
+}
+
+/* Looks through one slab's deadlines; returns how many entries it unlinked, at most `count`. */
+static uint32_t sweep_slab(struct shard *shard, struct slab *slab, int64_t now_ms, uint32_t count)
+{
+    uint16_t now = entry_due_now(now_ms, shard->engine->start_ms);
+    if (slab->due_count == 0 || (slab->due_first != DUE_ORPHAN && due_before(now, slab->due_first)))
+        return 0;
+    uint32_t unlinked = 0;
+    uint16_t first = (uint16_t)(now + DUE_HORIZON);
+    for (uint32_t i = 0; i < slab->fresh_count; i++) {
+        uint16_t due = slab->due[i];
+        if (due == DUE_NEVER)
+            continue;
+        if (due == DUE_ORPHAN) {
+            if (!shard_retire_ready(shard, 1)) {
+                first = DUE_ORPHAN;
+                continue;
+            }
+            slab->due[i] = DUE_NEVER;
+            slab->due_count--;
+            shard_retire(shard, RETIRED_ENTRY, slab_object(slab, i), 0);
+            continue;
+        }
+        if (!due_before(now, due) && unlinked < count) {
+            unlinked += sweep_entry(shard, slab, i, now_ms);
+            due = slab->due[i];
+            if (due == DUE_NEVER)
+                continue;
+        }
+        if (first != DUE_ORPHAN && due_before(due, first))
+            first = due;
+    }
+    slab->due_first = first;
+    return unlinked;
+}
+
+/* One lock's worth of the sweep; false when the round over this shard is done. */
+static bool sweep_step(struct shard *shard, int64_t now_ms)
+{
+    uint32_t unlinked = 0;
+    for (uint32_t looked = 0; looked < SLABS_PER_LOCK && unlinked < EXPIRED_PER_LOCK; looked++) {
+        if (shard->sweep_index >= shard->heap.slab_count) {
+            shard->sweep_index = 0;
+            return false;
+        }
+        struct slab *slab = shard->heap.slabs[shard->sweep_index];
+        unlinked += sweep_slab(shard, slab, now_ms, EXPIRED_PER_LOCK - unlinked);
+        if (unlinked < EXPIRED_PER_LOCK)
+            shard->sweep_index++;
+    }
+    return true;
+}
+
+static bool tables_step(struct shard *shard)
+{
+    bool more = table_bury(shard, BUCKETS_PER_LOCK);
+    for (uint32_t db = 0; db < ENGINE_DATABASES; db++)
+        more |= table_step(shard, db, BUCKETS_PER_LOCK);
+    return more;
+}
+
+/* What each lock of the shard is taken for in one round. The work per round is bounded, so that a
+ * flood in one shard does not keep the others waiting. */
+static bool maintain_shard(struct shard *shard, int64_t now_ms)
+{
+    enum { STEPS_PER_ROUND = 256 };
+    bool sweeping = true, more = true;
+    for (int step = 0; (sweeping || more) && step < STEPS_PER_ROUND; step++) {
+        shard_lock(shard);
+        more = shard_reclaim(shard, RECLAIMED_PER_LOCK);
+        if (sweeping)
+            sweeping = sweep_step(shard, now_ms);
+        more |= tables_step(shard);
+        shard_unlock(shard);
+    }
+    return more || sweeping;
+}
+
+bool engine_maintain(struct engine *engine, int64_t now_ms)
+{
+    bool more = blob_bury(engine);
+    for (uint32_t i = 0; i < engine->shard_count; i++) {
+        epoch_advance(&engine->epoch);
+        more |= maintain_shard(&engine->shards[i], now_ms);
+    }
+    more |= pages_balance(&engine->pages);
+    return more;
+}
+
+static void keeper_run(void *argument)
+{
+    struct engine *engine = argument;
+    while (!atomic_load_explicit(&engine->stopping, memory_order_acquire)) {
+        while (pages_balance(&engine->pages))
+            ;
+        if (!engine_maintain(engine, clock_engine_ms()))
+            signal_wait(&engine->wake, ROUND_MS);
+    }
+}
+
+enum status keeper_start(struct engine *engine)
+{
+    return thread_start("larder-keeper", keeper_run, engine, &engine->keeper);
+}
+
+void keeper_stop(struct engine *engine)
+{
+    if (engine->keeper == NULL)
+        return;
+    atomic_store_explicit(&engine->stopping, true, memory_order_release);
+    signal_raise(&engine->wake);
+    thread_join(engine->keeper);
+    engine->keeper = NULL;
+}

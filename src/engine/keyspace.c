@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads and writes of keys over the shard's table. Writes follow one pattern: look, build what is
+ * new (which may fail), publish by one store per key (which may not), retire what was replaced.
+ */
+#include "engine/keyspace.h"
+
+#include <assert.h>
+
+#include "base/alloc.h"
+#include "base/number.h"
+#include "engine/pause.h"
+#include "engine/shard.h"
+#include "engine/table.h"
+#include "engine/watch_table.h"
+
+static const char *const type_names[] = {
+#define TYPE(id, name, tag) [tag] = name,
+#include "engine/types.def"
+#undef TYPE
+};
+
+const char *value_type_name(enum value_type type)
+{
+    return type_names[type];
+}
+
+/* ---- reading */
+
+/* Fills `out` from an entry; false when it may only be read under the lock. */
+static inline bool value_fill(struct value *out, const struct entry *entry, bool locked)
+{
+    uint8_t form = entry->form & FORM_MASK;
+    out->blob = NULL;
+    out->is_integer = false;
+    out->type = VALUE_STRING;
+    if (__builtin_expect(form == FORM_STRING, 1)) {
+        out->data = entry_tail(entry);
+        out->size = entry->value_size;
+        return true;
+    }
+    switch (form) {
+    case FORM_INTEGER:
+        out->integer = atomic_load_explicit(entry_cell(entry), memory_order_acquire);
+        out->is_integer = true;
+        out->data = out->digits;
+        out->size = number_format_i64(out->digits, out->integer);
+        return true;
+    case FORM_EDIT:
+        if (!locked)
+            return false;
+        out->data = entry_tail(entry);
+        out->size = entry->value_size;
+        return true;
+    case FORM_EDIT_BLOB:
+        if (!locked)
+            return false;
+        break;
+    }
+    out->blob = entry_blob(entry);
+    out->data = blob_data(out->blob);
+    out->size = entry->value_size;
+    return true;
+}
+
+static inline bool expired(const struct entry *entry, const struct access *access, int64_t *at)
+{
+    *at = EXPIRES_NEVER;
+    if (__builtin_expect((entry->form & (EXPIRY_SHORT | EXPIRY_LONG)) == 0, 1))
+        return false;
+    *at = entry_expires_ms(entry, access->engine->start_ms);
+    return *at <= access->now_ms;
+}
+
+#if LARDER_CANARY == 3
+/* The planted fault: what a prefetch saw is handed to execution. */
+static _Thread_local struct {
+    uint64_t hash;
+    struct entry *entry;
+} prefetched[64];
+#endif
+
+/* Without the lock. The order of the loads is the rule: moves, mark, view, slot; a miss counts only
+ * when no bucket moved meanwhile. */
+static enum find find_unlocked(struct access *access, const struct key *key, struct value *out)
+{
+    struct engine *engine = access->engine;
+    uint64_t position;
+    const struct shard *shard = shard_of(engine, key->hash, &position);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        uint64_t moves = atomic_load_explicit(&shard->moves, memory_order_acquire);
+        if (__builtin_expect(atomic_load_explicit(&shard->mark, memory_order_acquire) != 0, 0) &&
+            LARDER_CANARY != 1)
+            break;
+        ENGINE_PAUSE(PAUSE_MARK_READ);
+        struct entry *entry =
+            table_probe(shard_view(shard, access->db), position, key->hash, key->bytes, NULL);
+#if LARDER_CANARY == 3
+        if (prefetched[key->hash & 63].hash == key->hash)
+            entry = prefetched[key->hash & 63].entry;
+#endif
+        if (__builtin_expect(entry != NULL, 1)) {
+            if (expired(entry, access, &out->expires_ms)) {
+                if (LARDER_CANARY == 4)
+                    return FIND_MISSING;
+                break;
+            }
+            if (!value_fill(out, entry, false))
+                break;
+            return FIND_FOUND;
+        }
+        ENGINE_PAUSE(PAUSE_PROBE_MISSED);
+        atomic_thread_fence(memory_order_acquire);
+        if (((moves & 1) == 0 &&
+             atomic_load_explicit(&shard->moves, memory_order_relaxed) == moves) ||
+            LARDER_CANARY == 2)
+            return FIND_MISSING;
+        counter_add(&access->thread->read_retries, 1);
+    }
+    counter_add(&access->thread->read_locked, 1);
+    return FIND_LOCK;
+}
+
+/* Buckets of a resize that one write moves: at most some 15 entries, a microsecond or two. */
+enum { STEP_BUCKETS = 2 };
+
+/* What a write works on: the key's shard and, if it is there and alive, its entry. */
+struct target {
+    struct shard *shard;
+    uint64_t position;
+    struct entry *entry;
+    struct place place;
+};
+
+static void remove_target(struct access *access, const struct key *key, struct target *target)
+{
+    watch_table_touch(target->shard, access->db, key->bytes, key->hash);
+    table_remove(target->shard, access->db, &target->place);
+    table_step(target->shard, access->db, STEP_BUCKETS);
+    target->entry = NULL;
+    ENGINE_PAUSE(PAUSE_PUBLISHED);
+}
+
+/* With the lock: expiry is a write, so a dead entry is unlinked before anybody hears of it. */
+static struct target find_target(struct access *access, const struct key *key)
+{
+    assert(access->locked);
+    struct target target;
+    target.shard = shard_of(access->engine, key->hash, &target.position);
+    target.entry = table_probe(shard_view(target.shard, access->db), target.position, key->hash,
+                               key->bytes, &target.place);
+    int64_t at;
+    if (target.entry != NULL && expired(target.entry, access, &at)) {
+        ENGINE_PAUSE(PAUSE_EXPIRED_FOUND);
+        remove_target(access, key, &target);
+        counter_add(&target.shard->counters.expired, 1);
+    }
+    return target;
+}
+
+enum find keyspace_peek(struct access *access, const struct key *key, struct value *out)
+{
+    if (!access->locked)
+        return find_unlocked(access, key, out);
+    struct target target = find_target(access, key);
+    if (target.entry == NULL)
+        return FIND_MISSING;
+    value_fill(out, target.entry, true);
+    out->expires_ms = entry_expires_ms(target.entry, access->engine->start_ms);
+    return FIND_FOUND;
+}
+
+enum find keyspace_find(struct access *access, const struct key *key, struct value *out)
+{
+    enum find found = keyspace_peek(access, key, out);
+    if (found == FIND_FOUND)
+        counter_add(&access->thread->hits, 1);
+    else if (found == FIND_MISSING)
+        counter_add(&access->thread->misses, 1);
+    return found;
+}
+
+void keyspace_prefetch_bucket(const struct access *access, uint64_t hash)
+{
+    uint64_t position;
+    const struct shard *shard = shard_of(access->engine, hash, &position);
+    __builtin_prefetch(view_bucket(shard_view(shard, access->db), position));
+}
+
+void keyspace_prefetch_entry(const struct access *access, uint64_t hash)
+{
+    uint64_t position;
+    const struct shard *shard = shard_of(access->engine, hash, &position);
+    const struct bucket *bucket = view_bucket(shard_view(shard, access->db), position);
+    for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
+        uint64_t slot = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
+        if (slot_tagged(slot, hash) && slot != 0) {
+            const char *entry = (const char *)(uintptr_t)(slot & SLOT_POINTER_MASK);
+            __builtin_prefetch(entry);
+            __builtin_prefetch(entry + 64);
+#if LARDER_CANARY == 3
+            prefetched[hash & 63].hash = hash;
+            prefetched[hash & 63].entry = slot_entry(slot);
+#endif
+            return;
+        }
+    }
+}
+
+/* ---- building entries */
+
+/* Redis stores what looks like its own decimal form as a number; so do we. */
+static bool is_integer_text(struct bytes value, int64_t *out)
+{
+    return value.size > 0 && value.size <= NUMBER_I64_MAX_SIZE && (uint8_t)value.data[0] <= '9' &&
+           number_parse_i64(value, out);
+}
+
+static struct entry *build_integer(struct shard *shard, const struct access *access,
+                                   struct bytes key, int64_t expires_ms, int64_t number)
+{
+    struct entry_plan plan = {.key = key, .db = access->db, .expires_ms = expires_ms,
+                              .form = FORM_INTEGER, .value_size = 8, .room = 8};
+    struct entry *entry = entry_create(shard, &plan, access->now_ms);
+    if (entry != NULL)
+        atomic_init(entry_cell(entry), number);
+    return entry;
+}
+
+/* Takes over the hold on `blob`, on failure too. */
+static struct entry *build_blob(struct shard *shard, const struct access *access, struct bytes key,
+                                int64_t expires_ms, struct blob *blob, enum entry_form form,
+                                size_t size)
+{
+    struct entry_plan plan = {.key = key, .db = access->db, .expires_ms = expires_ms,
+                              .form = (uint8_t)form, .value_size = size, .room = sizeof blob};
+    struct entry *entry = entry_create(shard, &plan, access->now_ms);
+    if (entry == NULL) {
+        blob_release(blob);
+        return NULL;
+    }
+    memcpy(entry_tail(entry), &blob, sizeof blob);
+    return entry;
+}
+
+/* An entry for a value in the form that suits it. Takes over the hold on `blob`, on failure too. */
+static struct entry *build_value(struct shard *shard, const struct access *access,
+                                 struct bytes key, struct bytes value, int64_t expires_ms,
+                                 struct blob *blob)
+{
+    if (value.size >= BLOB_VALUE_SIZE_MIN) {
+        if (blob == NULL) {
+            blob = blob_create(access->engine, value.size);
+            if (blob == NULL)
+                return NULL;
+            memcpy(blob_data(blob), value.data, value.size);
+        }
+        return build_blob(shard, access, key, expires_ms, blob, FORM_BLOB, value.size);
+    }
+    int64_t number;
+    struct entry *entry;
+    if (is_integer_text(value, &number)) {
+        entry = build_integer(shard, access, key, expires_ms, number);
+    } else {
+        struct entry_plan plan = {.key = key, .db = access->db, .expires_ms = expires_ms,
+                                  .form = FORM_STRING, .value_size = value.size,
+                                  .room = value.size};
+        entry = entry_create(shard, &plan, access->now_ms);
+        if (entry != NULL && value.size != 0)
+            memcpy(entry_tail(entry), value.data, value.size);
+    }
+    if (blob != NULL)
+        blob_release(blob);
+    return entry;
+}
+
+/* The same value under another key or with another expiry. */
+static struct entry *build_clone(struct shard *shard, const struct access *access,
+                                 const struct entry *old, struct bytes key,
+                                 struct blob *key_blob, int64_t expires_ms)
+{
+    uint8_t form = old->form & FORM_MASK;
+    size_t room = form == FORM_STRING || form == FORM_EDIT ? old->value_size : 8;
+    struct entry_plan plan = {.key = key, .key_blob = key_blob, .db = access->db,
+                              .expires_ms = expires_ms, .form = form,
+                              .value_size = old->value_size, .room = room};
+    struct entry *entry = entry_create(shard, &plan, access->now_ms);
+    if (entry == NULL)
+        return NULL;
+    if (form == FORM_INTEGER)
+        atomic_init(entry_cell(entry),
+                    atomic_load_explicit(entry_cell(old), memory_order_relaxed));
+    else if (room != 0)
+        memcpy(entry_tail(entry), entry_tail(old), room);
+    if (form == FORM_BLOB || form == FORM_EDIT_BLOB)
+        blob_hold(entry_blob(entry));
+    return entry;
+}
+
+/* ---- publishing */
+
+/* Puts a built entry in the target's place; frees it when that cannot be done. */
+static enum status publish(struct access *access, const struct key *key, struct target *target,
+                           struct entry *entry)
+{
+    if (entry == NULL)
+        return STATUS_NO_MEMORY;
+    if (target->entry != NULL) {
+        table_replace(target->shard, access->db, &target->place, key->hash, entry);
+    } else {
+        if (table_insert_ready(target->shard, access->db, 1) != STATUS_OK) {
+            entry_free(target->shard, entry);
+            return STATUS_NO_MEMORY;
+        }
+        table_insert(target->shard, access->db, target->position, key->hash, entry);
+        table_step(target->shard, access->db, STEP_BUCKETS);
+    }
+    watch_table_touch(target->shard, access->db, key->bytes, key->hash);
+    ENGINE_PAUSE(PAUSE_PUBLISHED);
+    return STATUS_OK;
+}
+
+static void store_cell(struct access *access, const struct key *key, struct target *target,
+                       int64_t number)
+{
+    atomic_store_explicit(entry_cell(target->entry), number, memory_order_release);
+    watch_table_touch(target->shard, access->db, key->bytes, key->hash);
+    ENGINE_PAUSE(PAUSE_PUBLISHED);
+}
+
+static bool holds_integer(const struct entry *entry)
+{
+    return entry != NULL && (entry->form & FORM_MASK) == FORM_INTEGER;
+}
+
+enum status keyspace_set(struct access *access, const struct key *key, struct bytes value,
+                         int64_t expires_ms, struct blob *blob)
+{
+    struct target target = find_target(access, key);
+    int64_t present_ms =
+        target.entry != NULL ? entry_expires_ms(target.entry, access->engine->start_ms)
+                             : EXPIRES_NEVER;
+    if (expires_ms == EXPIRES_KEEP)
+        expires_ms = present_ms;
+    if (expires_ms != EXPIRES_NEVER && expires_ms <= access->now_ms) {
+        if (target.entry != NULL)
+            remove_target(access, key, &target);
+        if (blob != NULL)
+            blob_release(blob);
+        return STATUS_OK;
+    }
+    int64_t number;
+    if (holds_integer(target.entry) && expires_ms == present_ms && blob == NULL &&
+        is_integer_text(value, &number)) {
+        store_cell(access, key, &target, number);
+        return STATUS_OK;
+    }
+    return publish(access, key, &target,
+                   build_value(target.shard, access, key->bytes, value, expires_ms, blob));
+}
+
+enum status keyspace_set_many(struct access *access, const struct key *keys,
+                              const struct bytes *values, struct blob *const *blobs, size_t count)
+{
+    /* Everything that can fail comes first; an expired key met here was dead anyway. No table may
+     * move while the spare buckets set aside here are not used up, so the steps come last. */
+    struct entry **entries = alloc_zeroed(count, sizeof *entries);
+    enum status status = entries != NULL ? STATUS_OK : STATUS_NO_MEMORY;
+    for (size_t i = 0; i < count; i++) {
+        struct blob *blob = blobs != NULL ? blobs[i] : NULL;
+        if (status != STATUS_OK) {
+            if (blob != NULL)
+                blob_release(blob);
+            continue;
+        }
+        struct target target = find_target(access, &keys[i]);
+        entries[i] = build_value(target.shard, access, keys[i].bytes, values[i], EXPIRES_NEVER,
+                                 blob);
+        if (entries[i] == NULL)
+            status = STATUS_NO_MEMORY;
+        else if (target.entry == NULL)
+            status = table_insert_ready(target.shard, access->db, target.shard->spare_count + 1);
+    }
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        struct target target = find_target(access, &keys[i]);
+        if (target.entry != NULL)
+            table_replace(target.shard, access->db, &target.place, keys[i].hash, entries[i]);
+        else
+            table_insert(target.shard, access->db, target.position, keys[i].hash, entries[i]);
+        watch_table_touch(target.shard, access->db, keys[i].bytes, keys[i].hash);
+        ENGINE_PAUSE(PAUSE_PUBLISHED);
+    }
+    for (size_t i = 0; i < count && entries != NULL; i++) {
+        uint64_t position;
+        struct shard *shard = shard_of(access->engine, keys[i].hash, &position);
+        if (status == STATUS_OK)
+            table_step(shard, access->db, STEP_BUCKETS);
+        else if (entries[i] != NULL)
+            entry_free(shard, entries[i]);
+    }
+    alloc_free(entries);
+    return status;
+}
+
+enum status keyspace_set_integer(struct access *access, const struct key *key, int64_t value)
+{
+    struct target target = find_target(access, key);
+    if (holds_integer(target.entry)) {
+        store_cell(access, key, &target, value);
+        return STATUS_OK;
+    }
+    int64_t expires_ms = target.entry != NULL
+                             ? entry_expires_ms(target.entry, access->engine->start_ms)
+                             : EXPIRES_NEVER;
+    return publish(access, key, &target,
+                   build_integer(target.shard, access, key->bytes, expires_ms, value));
+}
+
+/* Room for growth, so that a run of appends copies each byte a bounded number of times. */
+static size_t edit_room(size_t size)
+{
+    size_t room = size + size / 2;
+    return room > VALUE_SIZE_MAX ? VALUE_SIZE_MAX : room;
+}
+
+static struct entry *build_edit(struct shard *shard, const struct access *access,
+                                struct bytes key, int64_t expires_ms, struct bytes content,
+                                size_t size, size_t room)
+{
+    struct entry *entry;
+    char *into;
+    if (room < BLOB_VALUE_SIZE_MIN) {
+        struct entry_plan plan = {.key = key, .db = access->db, .expires_ms = expires_ms,
+                                  .form = FORM_EDIT, .value_size = size, .room = room};
+        entry = entry_create(shard, &plan, access->now_ms);
+        if (entry == NULL)
+            return NULL;
+        into = entry_tail(entry);
+    } else {
+        struct blob *blob = blob_create(access->engine, room);
+        if (blob == NULL)
+            return NULL;
+        into = blob_data(blob);
+        entry = build_blob(shard, access, key, expires_ms, blob, FORM_EDIT_BLOB, size);
+        if (entry == NULL)
+            return NULL;
+    }
+    if (content.size != 0)
+        memcpy(into, content.data, content.size);
+    memset(into + content.size, 0, size - content.size);
+    return entry;
+}
+
+enum status keyspace_edit(struct access *access, const struct key *key, size_t size, char **out)
+{
+    struct target target = find_target(access, key);
+    struct entry *entry = target.entry;
+    struct value value = {.size = 0};
+    int64_t expires_ms = EXPIRES_NEVER;
+    size_t room = size;
+    if (entry != NULL) {
+        value_fill(&value, entry, true);
+        expires_ms = entry_expires_ms(entry, access->engine->start_ms);
+        uint8_t form = entry->form & FORM_MASK;
+        if (size < value.size)
+            size = value.size;
+        bool in_place = (form == FORM_EDIT && entry_room(entry) >= size) ||
+                        (form == FORM_EDIT_BLOB && blob_size(value.blob) >= size &&
+                         !blob_is_shared(value.blob));
+        if (in_place) {
+            char *data = (char *)(uintptr_t)value.data;
+            memset(data + value.size, 0, size - value.size);
+            entry->value_size = (uint32_t)size;
+            watch_table_touch(target.shard, access->db, key->bytes, key->hash);
+            *out = data;
+            return STATUS_OK;
+        }
+        room = edit_room(size);
+    }
+    struct bytes content = bytes_of(value.data, value.size);
+    struct entry *edit =
+        build_edit(target.shard, access, key->bytes, expires_ms, content, size, room);
+    enum status status = publish(access, key, &target, edit);
+    if (status != STATUS_OK)
+        return status;
+    *out = (edit->form & FORM_MASK) == FORM_EDIT ? entry_tail(edit) : blob_data(entry_blob(edit));
+    return STATUS_OK;
+}
+
+bool keyspace_delete(struct access *access, const struct key *key)
+{
+    struct target target = find_target(access, key);
+    if (target.entry == NULL)
+        return false;
+    remove_target(access, key, &target);
+    return true;
+}
+
+enum status keyspace_set_expiry(struct access *access, const struct key *key, int64_t expires_ms)
+{
+    struct target target = find_target(access, key);
+    assert(target.entry != NULL);
+    if (expires_ms != EXPIRES_NEVER && expires_ms <= access->now_ms) {
+        remove_target(access, key, &target);
+        return STATUS_OK;
+    }
+    if (entry_expires_ms(target.entry, access->engine->start_ms) == expires_ms)
+        return STATUS_OK;
+    struct blob *key_blob =
+        (target.entry->form & KEY_LONG) != 0 ? entry_key_blob(target.entry) : NULL;
+    return publish(access, key, &target,
+                   build_clone(target.shard, access, target.entry, key->bytes, key_blob,
+                               expires_ms));
+}
+
+enum status keyspace_rename(struct access *access, const struct key *from, const struct key *to)
+{
+    struct target source = find_target(access, from);
+    assert(source.entry != NULL);
+    if (bytes_equal(from->bytes, to->bytes))
+        return STATUS_OK;
+    struct target target = find_target(access, to);
+    int64_t expires_ms = entry_expires_ms(source.entry, access->engine->start_ms);
+    enum status status =
+        publish(access, to, &target,
+                build_clone(target.shard, access, source.entry, to->bytes, NULL, expires_ms));
+    if (status != STATUS_OK)
+        return status;
+    /* The insertion may have moved the source's bucket. */
+    source = find_target(access, from);
+    remove_target(access, from, &source);
+    return STATUS_OK;
+}
+
+enum status keyspace_flush(struct access *access, uint32_t db)
+{
+    assert(access->locked);
+    for (uint32_t i = 0; i < access->engine->shard_count; i++) {
+        struct shard *shard = &access->engine->shards[i];
+        watch_table_touch_all(shard, db);
+        table_flush(shard, db);
+    }
+    signal_raise(&access->engine->wake);
+    return STATUS_OK;
+}
+
+/* ---- scanning */
+
+/* A cursor is a hash: since position = hash * shards, hash order is shard by shard, bucket by bucket,
+ * whatever the arrays' sizes. */
+static uint64_t hash_at(const struct engine *engine, uint64_t shard, uint64_t position)
+{
+    __uint128_t product = ((__uint128_t)shard << 64 | position) + engine->shard_count - 1;
+    return (uint64_t)(product / engine->shard_count);
+}
+
+/* Visits one bucket's live entries whose hash is at least `from`; returns how many it looked at. */
+static uint64_t visit_bucket(struct access *access, const struct bucket *bucket, uint64_t from,
+                             keyspace_visit *visit, void *argument)
+{
+    uint64_t seen = 0;
+    while (bucket != NULL) {
+        const struct bucket *more = NULL;
+        for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
+            uint64_t slot = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
+            if (i == BUCKET_LINK && slot_is_link(slot)) {
+                more = slot_link(slot);
+            } else if (slot != 0) {
+                struct bytes key = entry_key(slot_entry(slot));
+                int64_t at;
+                seen++;
+                if (hash_bytes(key.data, key.size, access->engine->hash_seed) >= from &&
+                    !expired(slot_entry(slot), access, &at))
+                    visit(argument, key, VALUE_STRING);
+            }
+        }
+        bucket = more;
+    }
+    return seen;
+}
+
+uint64_t keyspace_scan(struct access *access, uint64_t cursor, uint64_t count,
+                       keyspace_visit *visit, void *argument)
+{
+    enum { BUCKETS_PER_LOCK = 64 };
+    struct engine *engine = access->engine;
+    uint64_t position, seen = 0, looked = 0;
+    struct shard *shard = shard_of(engine, cursor, &position);
+    uint64_t from = cursor;
+    if (!access->locked)
+        shard_lock(shard);
+    for (;;) {
+        const struct view *view = shard_view(shard, access->db);
+        seen += visit_bucket(access, view_bucket(view, position), from, visit, argument);
+        bool moved = position < atomic_load_explicit(&view->frontier, memory_order_relaxed);
+        uint64_t buckets = moved ? view->next_count : view->bucket_count;
+        uint64_t index = position_index(position, buckets);
+        /* The bucket astride the frontier is shared by both arrays: go on at the frontier. */
+        uint64_t next = index + 1 < buckets ? index_position(index + 1, buckets) : 0;
+        uint64_t frontier = atomic_load_explicit(&view->frontier, memory_order_relaxed);
+        if (moved && frontier != UINT64_MAX && (next == 0 || next > frontier))
+            next = frontier;
+        if (next == 0) {
+            if (shard == &engine->shards[engine->shard_count - 1]) {
+                from = 0;
+                break;
+            }
+            if (!access->locked) {
+                shard_unlock(shard);
+                shard_lock(shard + 1);
+            }
+            shard++;
+        }
+        position = next;
+        from = hash_at(engine, (uint64_t)(shard - engine->shards), position);
+        if (seen >= count || ++looked >= count * 10)
+            break;
+        if (looked % BUCKETS_PER_LOCK == 0 && !access->locked) {
+            shard_unlock(shard);
+            shard_lock(shard);
+        }
+    }
+    if (!access->locked)
+        shard_unlock(shard);
+    return from;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reading and writing keys.
+ *
+ * An `access` is one command's view of the engine. Reads work without a lock or under one; writes
+ * need the locks of all their keys' shards (engine/lockset.h), taken by the dispatcher, never here.
+ *
+ *   keyspace_find        unlocked access: lock-free; answers FIND_LOCK when only a locked look can
+ *                        tell (a multi-key change is under way, the entry has expired, the value is
+ *                        of a kind that changes in place). The caller locks and runs again.
+ *                        locked access: FIND_FOUND or FIND_MISSING; an expired entry is unlinked
+ *                        before it is reported missing.
+ *   everything else      locked access only.
+ *
+ * Expiry times are engine time in ms since 1970; EXPIRES_NEVER means none. Failures leave the key as
+ * it was. Memory returned by a read: see engine/engine.h.
+ */
+#ifndef LARDER_ENGINE_KEYSPACE_H
+#define LARDER_ENGINE_KEYSPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "engine/blob.h"
+#include "engine/engine.h"
+
+enum { VALUE_SIZE_MAX = 512 * 1024 * 1024, KEY_SIZE_MAX = 512 * 1024 * 1024 };
+
+#define EXPIRES_NEVER ((int64_t)0)      /* no expiry */
+#define EXPIRES_KEEP ((int64_t)-1)      /* for keyspace_set: as the key has it now */
+
+struct access {
+    struct engine *engine;
+    struct engine_thread *thread;
+    int64_t now_ms; /* the time this command runs at */
+    uint32_t db;
+    bool locked; /* the shards of every key this access touches are held by the caller */
+};
+
+struct key {
+    struct bytes bytes;
+    uint64_t hash;
+};
+
+static inline struct key key_of(uint64_t hash_seed, struct bytes bytes)
+{
+    return (struct key){bytes, hash_bytes(bytes.data, bytes.size, hash_seed)};
+}
+
+/* Types of values: one row per type in engine/types.def. */
+enum value_type {
+#define TYPE(id, name, tag) VALUE_##id = tag,
+#include "engine/types.def"
+#undef TYPE
+};
+
+/* Static text: "string" ... */
+const char *value_type_name(enum value_type type);
+
+/* A value in place. Not to be copied: `data` may point into `digits`. */
+struct value {
+    const char *data;
+    size_t size;
+    int64_t expires_ms;
+    struct blob *blob; /* the value lies in this blob (blob_hold keeps it), or NULL */
+    int64_t integer;   /* valid when is_integer */
+    bool is_integer;   /* stored as a number; data is its decimal form */
+    uint8_t type;      /* enum value_type */
+    char digits[24];
+};
+
+enum find { FIND_MISSING, FIND_FOUND, FIND_LOCK };
+
+enum find keyspace_find(struct access *access, const struct key *key, struct value *out);
+/* The same, but counts neither a hit nor a miss. */
+enum find keyspace_peek(struct access *access, const struct key *key, struct value *out);
+
+/* Hints, for batches: fetch the bucket line, then (some tens of ns later) the entry line. */
+void keyspace_prefetch_bucket(const struct access *access, uint64_t hash);
+void keyspace_prefetch_entry(const struct access *access, uint64_t hash);
+
+/* Replaces or creates. `expires_ms`: a time, EXPIRES_NEVER or EXPIRES_KEEP. With `blob` not NULL the
+ * value is that blob's content (`value` must be it) and the caller's hold is taken over, on failure
+ * too. */
+enum status keyspace_set(struct access *access, const struct key *key, struct bytes value,
+                         int64_t expires_ms, struct blob *blob) MUST_USE;
+/* All of them or none, expiry removed. A key given twice: the last wins. `blobs` is NULL or one per
+ * key (or NULL each), taken over. */
+enum status keyspace_set_many(struct access *access, const struct key *keys,
+                              const struct bytes *values, struct blob *const *blobs,
+                              size_t count) MUST_USE;
+/* Stores a number, in place where the key already holds one. The expiry is kept. */
+enum status keyspace_set_integer(struct access *access, const struct key *key,
+                                 int64_t value) MUST_USE;
+/* Makes the value a string of at least `size` bytes that may be changed in place, zero bytes added
+ * at its end; a missing key is created without expiry. `*out` is valid until the locks are
+ * released. */
+enum status keyspace_edit(struct access *access, const struct key *key, size_t size,
+                          char **out) MUST_USE;
+bool keyspace_delete(struct access *access, const struct key *key);
+/* The key must exist. A time not after now deletes the key. */
+enum status keyspace_set_expiry(struct access *access, const struct key *key,
+                                int64_t expires_ms) MUST_USE;
+/* `from` must exist; `to` is replaced. Expiry moves along. */
+enum status keyspace_rename(struct access *access, const struct key *from,
+                            const struct key *to) MUST_USE;
+/* All keys of one database, in constant time; memory follows in the background. Needs every shard
+ * locked. */
+enum status keyspace_flush(struct access *access, uint32_t db) MUST_USE;
+
+/* Visits keys from `cursor` (0 begins) and returns the cursor to go on from, 0 at the end. Looks at
+ * whole buckets until at least `count` keys were seen. Every key that is present from the first call
+ * to the last is visited, whatever grows or shrinks meanwhile; a key is not visited twice within a
+ * scan unless it was deleted and set again. Takes shard locks itself for short spans unless the access is
+ * locked (then every shard must be). `visit` runs under the lock, must not call the engine, and gets
+ * bytes that it must copy. Expired keys are not visited. */
+typedef void keyspace_visit(void *argument, struct bytes key, enum value_type type);
+uint64_t keyspace_scan(struct access *access, uint64_t cursor, uint64_t count,
+                       keyspace_visit *visit, void *argument);
+
+#endif

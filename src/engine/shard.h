@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A shard and the engine around it: the internal state that the engine's files share.
+ *
+ * A shard owns the tables (one view per database), the entries' slabs, what waits for readers to
+ * leave, and one lock for writers. Its first lines are read by lock-free readers and written only by
+ * changes of several keys (mark) and by moves of a growing table (moves, views); what every write
+ * touches lies on other lines.
+ *
+ * Order for readers: mark (acquire), then view, slot and entry. Writers: mark set before the first
+ * publication and cleared after the last, slots stored with release. See docs/ARCHITECTURE.md.
+ */
+#ifndef LARDER_ENGINE_SHARD_H
+#define LARDER_ENGINE_SHARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "engine/entry.h"
+#include "engine/epoch.h"
+#include "engine/keyspace.h"
+#include "engine/pages.h"
+#include "engine/slab.h"
+#include "os/thread.h"
+
+struct view;  /* engine/table.h */
+struct watch; /* engine/watch.c */
+
+enum retired_kind {
+    RETIRED_ENTRY,
+    RETIRED_BUCKET,  /* an overflow bucket */
+    RETIRED_SEGMENT, /* of a bucket array */
+    RETIRED_BLOCK,   /* from alloc_get */
+};
+
+struct retired {
+    void *memory;
+    uint64_t stamp; /* epoch << 8 | pages of a segment << 2 | kind */
+};
+
+struct table_counts {
+    _Atomic uint64_t items;    /* written under the lock, read by anybody */
+    _Atomic uint64_t expiring;
+};
+
+struct shard_counters { /* written under the lock, read by anybody */
+    _Atomic uint64_t inserted, deleted, expired, resizes;
+    _Atomic int64_t expire_lag_ms;
+};
+
+struct shard {
+    /* ---- read without the lock */
+    _Alignas(64) _Atomic uint32_t mark; /* a change of several keys is being published */
+    _Atomic uint64_t moves;             /* odd while a bucket's entries move */
+    struct engine *engine;
+    _Atomic(struct view *) views[ENGINE_DATABASES];
+    /* ---- under the lock, but for atomics */
+    _Alignas(64) struct lock lock;
+    _Atomic uint64_t writes; /* odd while the lock is held by somebody who may write */
+    struct retired *retired; /* ring */
+    uint64_t retired_head, retired_tail;
+    uint32_t retired_room; /* a power of two */
+    uint32_t spare_count;
+    void *spares; /* overflow buckets ready for use, chained through their first word */
+    _Atomic uint64_t retired_bytes; /* written under the lock, read by anybody */
+    _Atomic uint64_t table_bytes;   /* likewise */
+    struct table_counts counts[ENGINE_DATABASES];
+    struct shard_counters counters;
+    struct slab_heap heap;
+    struct view *dead; /* flushed tables to be emptied */
+    struct watch **watches; /* WATCH_BUCKETS chains; NULL until the first WATCH */
+    uint64_t watch_count;
+    uint32_t sweep_index; /* next slab the sweep looks at */
+};
+
+struct engine_thread {
+    _Alignas(64) struct epoch_record record;
+    struct engine *engine;
+    uint32_t ticks;
+    _Atomic uint64_t hits, misses, read_retries, read_locked;
+};
+
+struct engine {
+    struct shard *shards;
+    uint32_t shard_count;
+    uint64_t hash_seed;
+    int64_t start_ms;
+    struct epoch epoch;
+    struct pages pages;
+    _Atomic(struct blob *) dead_blobs; /* too large to unmap in a worker */
+    struct lock threads_lock;          /* registering threads; baseline */
+    struct engine_stats baseline;      /* counters as they were at the last reset */
+    struct signal_flag wake;           /* the keeper has something to do */
+    _Atomic bool stopping;
+    struct thread *keeper; /* NULL: the owner calls engine_maintain */
+};
+
+/* The shard of a hash and, in `*position`, the place within it (design: the low half). */
+static inline struct shard *shard_of(const struct engine *engine, uint64_t hash,
+                                     uint64_t *position)
+{
+    __uint128_t product = (__uint128_t)hash * engine->shard_count;
+    *position = (uint64_t)product;
+    return &engine->shards[(uint64_t)(product >> 64)];
+}
+
+enum status shard_init(struct shard *shard, struct engine *engine) MUST_USE;
+void shard_deinit(struct shard *shard);
+
+/* Taking the lock opens a write: the write counter is odd until it is released. */
+void shard_lock(struct shard *shard);
+void shard_unlock(struct shard *shard);
+
+/* Ensures that `count` more things can be retired. False: not now. Under the lock, as all below. */
+bool shard_retire_ready(struct shard *shard, uint32_t count);
+/* Memory that readers may still see: freed once they have left. Entries can always be retired: when
+ * there is no room to note one, its slab remembers it for the sweep. */
+void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, uint32_t pages);
+/* Frees up to `count` retired things whose time has come; false when nothing was ready. */
+bool shard_reclaim(struct shard *shard, uint32_t count);
+
+/* Overflow buckets in hand, so that publishing cannot fail half way. */
+bool shard_spares_fill(struct shard *shard, uint32_t count);
+void *shard_spare_take(struct shard *shard);
+
+static inline void counter_add(_Atomic uint64_t *counter, uint64_t delta)
+{
+    /* One writer at a time (the lock's holder or the owning thread): no read-modify-write needed. */
+    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + delta,
+                          memory_order_relaxed);
+}
+
+static inline uint64_t counter_get(const _Atomic uint64_t *counter)
+{
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Entry memory of one shard: slabs of equal objects, carved from page runs.
+ *
+ * Classes step by 8 bytes to 256 and by at most 2 % to SLAB_OBJECT_MAX. A slab is 16 pages, more
+ * where the tail that no object fits into would waste over 2 %. Its head carries, for every object, a
+ * coarse deadline (DUE_* below), so that the sweep for expired entries reads two bytes an object
+ * instead of the entries.
+ *
+ * Threads: all of a shard's slabs are guarded by the shard's lock.
+ */
+#ifndef LARDER_ENGINE_SLAB_H
+#define LARDER_ENGINE_SLAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/pages.h"
+
+enum {
+    SLAB_OBJECT_MAX = 16 * 1024 + 1024, /* a value below BLOB_VALUE_SIZE_MIN with an ordinary key */
+    SLAB_CLASSES_MAX = 320,
+};
+
+/* Deadlines: a time in units of DUE_UNIT_MS, modulo 2^16 and never one of these two. */
+enum { DUE_NEVER = 0, DUE_ORPHAN = 0xffff, DUE_UNIT_MS = 250, DUE_HORIZON = 30000 };
+
+struct slab {
+    struct slab *next, *previous; /* among its class's slabs with room */
+    void *free;                   /* objects given back, chained through their first word */
+    uint32_t object_size;
+    uint32_t objects_offset;      /* from the slab's start */
+    uint32_t reciprocal;          /* 2^32 / object_size, rounded up */
+    uint32_t index;               /* in slab_heap.slabs */
+    uint16_t class_index;
+    uint16_t page_count;
+    uint16_t object_count;
+    uint16_t used_count;
+    uint16_t fresh_count;         /* objects handed out at least once; the rest follow in order */
+    uint16_t due_count;           /* objects with a deadline */
+    uint16_t due_first;           /* no deadline is earlier; valid when due_count > 0 */
+    uint16_t due[];               /* per object */
+};
+
+struct slab_heap {
+    struct pages *pages;
+    struct slab *with_room[SLAB_CLASSES_MAX];
+    struct slab **slabs;
+    uint32_t slab_count, slab_room;
+    _Atomic uint64_t live_bytes; /* of objects in use; written under the lock, read by anybody */
+};
+
+/* Fills the class table; once per process, before any heap, single-threaded or repeated harmlessly. */
+void slab_classes_init(void);
+void slab_heap_init(struct slab_heap *heap, struct pages *pages);
+/* The pages go with the chunks (pages_deinit). */
+void slab_heap_deinit(struct slab_heap *heap);
+
+/* 8-byte aligned, content undefined; objects of 64 bytes are aligned to 64. NULL: out of memory.
+ * `size` is 1 to SLAB_OBJECT_MAX. */
+void *slab_get(struct slab_heap *heap, size_t size);
+void slab_put(struct slab_heap *heap, void *object);
+/* Bytes an object of this size really occupies. */
+size_t slab_object_size(const void *object);
+
+static inline struct slab *slab_of(const void *object)
+{
+    return pages_run_of(object);
+}
+
+static inline uint32_t slab_object_index(const struct slab *slab, const void *object)
+{
+    uint32_t offset = (uint32_t)((const char *)object - (const char *)slab) - slab->objects_offset;
+    return (uint32_t)(((uint64_t)offset * slab->reciprocal) >> 32);
+}
+
+static inline void *slab_object(const struct slab *slab, uint32_t index)
+{
+    return (char *)slab + slab->objects_offset + (size_t)index * slab->object_size;
+}
+
+/* Deadlines compare modulo 2^16 within the horizon. */
+static inline bool due_before(uint16_t a, uint16_t b)
+{
+    return (int16_t)(uint16_t)(a - b) < 0;
+}
+
+void slab_due_set(struct slab *slab, uint32_t index, uint16_t due);
+
+#endif

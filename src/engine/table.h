@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The table of one database in one shard: an array of 64-byte buckets in hash order.
+ *
+ * A slot is a 16-bit tag (low bits of the hash) over a 48-bit pointer. A bucket's last slot may be a
+ * link to an overflow bucket instead (lowest bit set). bucket = high half of position * bucket_count,
+ * for any count, so position order is bucket order.
+ *
+ * Growth and shrink: a second array fills behind a frontier. Positions below it live in the new array,
+ * the rest in the old one; every insert and delete moves a bounded number of buckets, the keeper does
+ * the rest. Arrays are cut into segments of SEGMENT_BUCKETS that come and go with the frontier, so a
+ * resize never holds two whole arrays, and old segments are freed after a grace period.
+ *
+ * Readers get a `view`, an immutable description but for the frontier; it is replaced when a resize
+ * begins and ends, and retired. A reader that misses while the shard's move counter was odd or
+ * changed may have missed an entry on its way: it looks again (engine/keyspace.c).
+ *
+ * Threads: table_probe and view_bucket need the thread online; everything else the shard's lock.
+ */
+#ifndef LARDER_ENGINE_TABLE_H
+#define LARDER_ENGINE_TABLE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/pause.h"
+#include "engine/shard.h"
+
+enum {
+    BUCKET_SLOTS = 8,
+    BUCKET_SIZE = 64,
+    BUCKET_LINK = BUCKET_SLOTS - 1, /* the slot that may be a link */
+    SEGMENT_SHIFT = 10,
+    SEGMENT_BUCKETS = 1 << SEGMENT_SHIFT,
+    PAGE_BUCKETS = PAGE_SIZE / BUCKET_SIZE,
+};
+
+#define SLOT_POINTER_MASK (((uint64_t)1 << 48) - 1)
+
+struct bucket {
+    _Atomic uint64_t slots[BUCKET_SLOTS];
+};
+
+struct array {
+    uint64_t bucket_count;
+    uint64_t segment_count;
+    struct bucket *segments[]; /* a segment is written before the frontier reaches it */
+};
+
+struct view {
+    uint64_t bucket_count;
+    struct bucket *const *segments;
+    uint64_t next_count; /* 0: no resize under way */
+    struct bucket *const *next_segments;
+    _Atomic uint64_t frontier; /* positions below it are in the next array */
+    /* ---- under the lock */
+    struct array *array, *next_array;
+    uint64_t moved;         /* old buckets moved so far */
+    struct view *successor; /* allocated when the resize began */
+    struct view *dead_next; /* flushed: what remains to be emptied */
+    uint64_t dead_epoch;
+    uint64_t walked;
+};
+
+/* The table every database has until its first key. */
+struct view *view_empty(void);
+
+static inline uint64_t position_index(uint64_t position, uint64_t bucket_count)
+{
+    return (uint64_t)((__uint128_t)position * bucket_count >> 64);
+}
+
+/* The lowest position of bucket `index`. */
+static inline uint64_t index_position(uint64_t index, uint64_t bucket_count)
+{
+    return (uint64_t)((((__uint128_t)index << 64) + bucket_count - 1) / bucket_count);
+}
+
+static inline struct bucket *view_bucket(const struct view *view, uint64_t position)
+{
+    if (__builtin_expect(
+            position < atomic_load_explicit(&view->frontier, memory_order_acquire), 0)) {
+        uint64_t index = position_index(position, view->next_count);
+        return view->next_segments[index >> SEGMENT_SHIFT] + (index & (SEGMENT_BUCKETS - 1));
+    }
+    uint64_t index = position_index(position, view->bucket_count);
+    return view->segments[index >> SEGMENT_SHIFT] + (index & (SEGMENT_BUCKETS - 1));
+}
+
+static inline struct view *shard_view(const struct shard *shard, uint32_t db)
+{
+    return atomic_load_explicit(&shard->views[db], memory_order_acquire);
+}
+
+static inline bool slot_is_link(uint64_t slot)
+{
+    return (slot & 1) != 0;
+}
+
+static inline struct bucket *slot_link(uint64_t slot)
+{
+    return (struct bucket *)(uintptr_t)(slot & SLOT_POINTER_MASK & ~(uint64_t)1);
+}
+
+static inline struct entry *slot_entry(uint64_t slot)
+{
+    return (struct entry *)(uintptr_t)(slot & SLOT_POINTER_MASK);
+}
+
+static inline uint64_t slot_of(uint64_t hash, const struct entry *entry)
+{
+    return hash << 48 | (uint64_t)(uintptr_t)entry;
+}
+
+static inline bool slot_tagged(uint64_t slot, uint64_t hash)
+{
+    return (uint16_t)(slot >> 48) == (uint16_t)hash;
+}
+
+static inline bool entry_has_key(const struct entry *entry, struct bytes key)
+{
+    struct bytes own = entry_key(entry);
+    return own.size == key.size && (key.size == 0 || memcmp(own.data, key.data, key.size) == 0);
+}
+
+/* Where an entry stands. */
+struct place {
+    struct bucket *bucket;   /* that holds the slot */
+    struct bucket *previous; /* in its chain, or NULL */
+    uint32_t slot;
+};
+
+/* The entry with this key, or NULL. Without the lock the answer "none" needs the move counter's
+ * consent. `place` (may be NULL) is good until the table changes. */
+static inline struct entry *table_probe(const struct view *view, uint64_t position, uint64_t hash,
+                                        struct bytes key, struct place *place)
+{
+    struct bucket *bucket = view_bucket(view, position), *previous = NULL;
+    for (;;) {
+        uint64_t slot = 0;
+        for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
+            slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
+            if (!slot_tagged(slot, hash) || slot == 0)
+                continue;
+            if (i == BUCKET_LINK && slot_is_link(slot))
+                break;
+            ENGINE_PAUSE(PAUSE_SLOT_READ);
+            struct entry *entry = slot_entry(slot);
+            if (entry_has_key(entry, key)) {
+                if (place != NULL)
+                    *place = (struct place){bucket, previous, i};
+                return entry;
+            }
+        }
+        if (!slot_is_link(slot))
+            return NULL;
+        previous = bucket;
+        bucket = slot_link(slot);
+    }
+}
+
+/* Makes sure that table_insert of `count` keys will find what it needs; NO_MEMORY else. */
+enum status table_insert_ready(struct shard *shard, uint32_t db, uint32_t count) MUST_USE;
+/* The key must not be there, and table_insert_ready must have agreed. Publishes the entry. */
+void table_insert(struct shard *shard, uint32_t db, uint64_t position, uint64_t hash,
+                  struct entry *entry);
+/* Publishes `entry` in place of the one at `place`, which is retired. */
+void table_replace(struct shard *shard, uint32_t db, const struct place *place, uint64_t hash,
+                   struct entry *entry);
+/* Unlinks and retires the entry at `place`. */
+void table_remove(struct shard *shard, uint32_t db, const struct place *place);
+/* The place of this very entry, or false when the table has it no more. */
+bool table_locate(const struct shard *shard, const struct entry *entry, struct place *place);
+
+/* Moves up to `count` buckets of a resize, or begins one where the load asks for it. True: more to
+ * do. May do nothing while memory is short. Every insert and remove is followed by a step, once no
+ * place and no spare bucket is counted on any more. */
+bool table_step(struct shard *shard, uint32_t db, uint32_t count);
+/* Sets the table aside to be emptied by table_bury, and starts an empty one. */
+void table_flush(struct shard *shard, uint32_t db);
+/* Frees up to `count` buckets' worth of flushed entries. True: more to do. */
+bool table_bury(struct shard *shard, uint32_t count);
+/* At the very end: releases blobs of live entries and all arrays. */
+void table_destroy_all(struct shard *shard);
+
+#endif

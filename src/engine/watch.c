@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/watch.h"
+
+#include "base/alloc.h"
+#include "engine/shard.h"
+#include "engine/table.h"
+#include "engine/watch_table.h"
+
+enum { WATCH_BUCKETS = 64 };
+
+struct watch {
+    struct watch *next;          /* in the shard's chain; under the shard's lock */
+    struct watch *next_of_owner; /* owned by the watcher's thread */
+    struct watcher *owner;
+    uint64_t hash;
+    uint32_t db;
+    size_t key_size;
+    char key[];
+};
+
+static struct bytes watch_key(const struct watch *watch)
+{
+    return bytes_of(watch->key, watch->key_size);
+}
+
+static bool watch_matches(const struct watch *watch, uint32_t db, struct bytes key, uint64_t hash)
+{
+    return watch->hash == hash && watch->db == db && bytes_equal(watch_key(watch), key);
+}
+
+void watcher_init(struct watcher *watcher)
+{
+    atomic_init(&watcher->dirty, false);
+    watcher->first = NULL;
+}
+
+enum status watcher_add(struct watcher *watcher, struct access *access, const struct key *key)
+{
+    for (struct watch *watch = watcher->first; watch != NULL; watch = watch->next_of_owner)
+        if (watch_matches(watch, access->db, key->bytes, key->hash))
+            return STATUS_OK;
+    uint64_t position;
+    struct shard *shard = shard_of(access->engine, key->hash, &position);
+    if (shard->watches == NULL) {
+        shard->watches = alloc_zeroed(WATCH_BUCKETS, sizeof *shard->watches);
+        if (shard->watches == NULL)
+            return STATUS_NO_MEMORY;
+    }
+    struct watch *watch = alloc_get(sizeof *watch + key->bytes.size);
+    if (watch == NULL)
+        return STATUS_NO_MEMORY;
+    /* A key that is dead already is unlinked now: its expiry is no later change. */
+    struct value ignored;
+    keyspace_peek(access, key, &ignored);
+    struct watch **chain = &shard->watches[key->hash % WATCH_BUCKETS];
+    *watch = (struct watch){.next = *chain, .next_of_owner = watcher->first, .owner = watcher,
+                            .hash = key->hash, .db = access->db, .key_size = key->bytes.size};
+    if (key->bytes.size != 0)
+        memcpy(watch->key, key->bytes.data, key->bytes.size);
+    *chain = watch;
+    watcher->first = watch;
+    shard->watch_count++;
+    return STATUS_OK;
+}
+
+void watcher_lock_shards(const struct watcher *watcher, const struct engine *engine,
+                         struct lockset *set)
+{
+    for (struct watch *watch = watcher->first; watch != NULL; watch = watch->next_of_owner)
+        lockset_add(set, engine, watch->hash);
+}
+
+bool watcher_changed(struct watcher *watcher, struct access *access)
+{
+    struct access look = *access;
+    for (struct watch *watch = watcher->first; watch != NULL; watch = watch->next_of_owner) {
+        struct key key = {watch_key(watch), watch->hash};
+        struct value ignored;
+        look.db = watch->db;
+        keyspace_peek(&look, &key, &ignored); /* an expired key is unlinked, and we are told */
+    }
+    return atomic_load_explicit(&watcher->dirty, memory_order_relaxed);
+}
+
+void watcher_clear(struct watcher *watcher, struct engine *engine)
+{
+    while (watcher->first != NULL) {
+        struct watch *watch = watcher->first;
+        watcher->first = watch->next_of_owner;
+        uint64_t position;
+        struct shard *shard = shard_of(engine, watch->hash, &position);
+        shard_lock(shard);
+        struct watch **link = &shard->watches[watch->hash % WATCH_BUCKETS];
+        while (*link != watch)
+            link = &(*link)->next;
+        *link = watch->next;
+        shard->watch_count--;
+        shard_unlock(shard);
+        alloc_free(watch);
+    }
+    atomic_store_explicit(&watcher->dirty, false, memory_order_relaxed);
+}
+
+void watch_table_touch_slow(struct shard *shard, uint32_t db, struct bytes key, uint64_t hash)
+{
+    for (struct watch *watch = shard->watches[hash % WATCH_BUCKETS]; watch != NULL;
+         watch = watch->next)
+        if (watch_matches(watch, db, key, hash))
+            atomic_store_explicit(&watch->owner->dirty, true, memory_order_relaxed);
+}
+
+void watch_table_touch_all(struct shard *shard, uint32_t db)
+{
+    if (shard->watch_count == 0)
+        return;
+    for (uint32_t i = 0; i < WATCH_BUCKETS; i++)
+        for (struct watch *watch = shard->watches[i]; watch != NULL; watch = watch->next) {
+            uint64_t position;
+            shard_of(shard->engine, watch->hash, &position);
+            if (watch->db == db && table_probe(shard_view(shard, db), position, watch->hash,
+                                               watch_key(watch), NULL) != NULL)
+                atomic_store_explicit(&watch->owner->dirty, true, memory_order_relaxed);
+        }
+}
+
+void watch_table_deinit(struct shard *shard)
+{
+    alloc_free(shard->watches);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A listening socket. Created before any loop runs; owned by the server.
+ */
+#ifndef LARDER_NET_LISTENER_H
+#define LARDER_NET_LISTENER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+enum listener_kind { LISTENER_TCP, LISTENER_UNIX };
+
+struct listener {
+    enum listener_kind kind;
+    int fd;
+    uint16_t port;       /* TCP: as bound */
+    char address[128];   /* as text: "127.0.0.1", "::1", or the socket's path */
+    void *owner;
+};
+
+/* `address`: an IPv4 or IPv6 literal, "localhost", or "*"; `port` 0 lets the system choose. On failure `message`
+ * (size bytes) names address, port and remedy. IPv6 sockets take IPv6 only. */
+enum status listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
+                              struct listener *out, char *message, size_t message_size) MUST_USE;
+/* Replaces a dead socket file; refuses one that somebody answers on, and other files. `mode`: its
+ * permissions, 0 leaves the umask's. */
+enum status listener_open_unix(const char *path, uint32_t mode, uint32_t backlog,
+                               struct listener *out, char *message, size_t message_size) MUST_USE;
+/* Removes a unix socket's file. */
+void listener_close(struct listener *listener);
+
+#endif

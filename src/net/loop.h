@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * An event loop and its connections, the same over io_uring and epoll (net/loop_uring.c,
+ * net/loop_epoll.c). It moves bytes and knows no protocol.
+ *
+ * One thread owns a loop and all its connections; every function here must be called on it, except
+ * loop_post and loop_stop. Callbacks run on it, inside loop_run. An iteration is: wait, `awake`,
+ * callbacks for what happened, `asleep`, one send per connection with output.
+ *
+ * Receiving: `data` gets all bytes that have arrived and were not consumed, in place, and returns how
+ * many it consumed. What is left is kept by the connection and comes again, at the same offset, with
+ * more behind it. A connection with nothing left over owns no buffer.
+ *
+ * Sending: write to conn_sink(). What was written leaves at the end of the iteration in one send;
+ * while that is in flight, output gathers in other memory. When the unsent bytes exceed
+ * `output_soft_bytes` reading stops and `data` is not called until they drained below half; a
+ * connection whose peer takes nothing for `stall_timeout_ms` while over it is closed.
+ */
+#ifndef LARDER_NET_LOOP_H
+#define LARDER_NET_LOOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/sink.h"
+#include "base/status.h"
+#include "net/listener.h"
+
+struct conn;
+struct loop;
+
+enum loop_io { LOOP_IO_AUTO, LOOP_IO_URING, LOOP_IO_EPOLL };
+
+struct loop_handler {
+    /* A new connection. False: close it. */
+    bool (*opened)(struct conn *conn);
+    size_t (*data)(struct conn *conn, char *data, size_t size);
+    /* A span asked for with conn_receive_into is complete. `data` goes on after it. */
+    void (*filled)(struct conn *conn);
+    /* The connection is gone; last call for it. */
+    void (*closed)(struct conn *conn);
+    void (*awake)(struct loop *loop);  /* right after a wait */
+    void (*asleep)(struct loop *loop); /* right before a wait */
+    /* About every `tick_ms`, never more often. */
+    void (*tick)(struct loop *loop);
+};
+
+struct loop_options {
+    enum loop_io io;
+    uint32_t batch_wait_us;      /* longest adaptive wait; 0 turns it off (design: 200) */
+    uint32_t tick_ms;            /* 0: no ticks */
+    size_t output_soft_bytes;    /* 0: 1 MB */
+    uint32_t stall_timeout_ms;   /* 0: 60,000 */
+    uint32_t idle_timeout_ms;    /* 0: never; a connection that sends nothing for so long is closed */
+    const struct loop_handler *handler;
+    void *owner;                 /* loop_owner() */
+};
+
+/* `why` (may be NULL) gets static text when LOOP_IO_AUTO had to take epoll, or on failure. */
+enum status loop_create(const struct loop_options *options, struct loop **out,
+                        const char **why) MUST_USE;
+/* Closes what is open, calling `closed`. Not while loop_run runs. */
+void loop_destroy(struct loop *loop);
+/* Until loop_stop. */
+void loop_run(struct loop *loop);
+const char *loop_io_name(const struct loop *loop); /* "io_uring" or "epoll" */
+void *loop_owner(const struct loop *loop);
+
+/* From any thread: `run(loop, argument)` on the loop's thread, in order of posting per poster. False
+ * when memory is out. */
+bool loop_post(struct loop *loop, void (*run)(struct loop *loop, void *argument), void *argument);
+/* From any thread and from signal handlers: loop_run returns after the current iteration. */
+void loop_stop(struct loop *loop);
+
+/* Accepts on `listener` from now on; each accepted descriptor goes to `accepted` (on this loop's
+ * thread), which gives it to some loop with loop_adopt. Running out of descriptors pauses accepting
+ * for a while and is told once through `accept_failed` (may be NULL) with static text. */
+enum status loop_listen(struct loop *loop, struct listener *listener,
+                        void (*accepted)(struct loop *loop, int fd, struct listener *listener),
+                        void (*accept_failed)(struct loop *loop, const char *why)) MUST_USE;
+/* Accepts no more on any listener of this loop. */
+void loop_unlisten(struct loop *loop);
+/* Takes over a connected descriptor; closes it when that fails. */
+void loop_adopt(struct loop *loop, int fd, struct listener *listener);
+
+struct loop_stats {
+    uint64_t iterations, waits_batched; /* of these, waits for more than one completion */
+    uint64_t bytes_received, bytes_sent;
+    uint64_t sends, receives;
+    uint64_t accepted, closed;
+    uint64_t iteration_cpu_max_ns; /* longest iteration without its wait, thread CPU time */
+    uint64_t output_bytes;         /* unsent now, over all connections */
+    uint32_t connections;          /* now */
+};
+/* From any thread: relaxed reads. */
+void loop_stats(const struct loop *loop, struct loop_stats *out);
+void loop_stats_reset(struct loop *loop);
+
+/* Calls `visit` for each connection; connections may be closed by it. */
+void loop_each_conn(struct loop *loop, void (*visit)(struct conn *conn, void *argument),
+                    void *argument);
+
+/* ---- connections */
+void *conn_user(const struct conn *conn);
+void conn_user_set(struct conn *conn, void *user);
+struct loop *conn_loop(const struct conn *conn);
+int conn_fd(const struct conn *conn);
+struct listener *conn_listener(const struct conn *conn);
+struct sink *conn_sink(struct conn *conn);
+/* Unsent output is over the soft limit: `data` should consume no more for now. */
+bool conn_congested(const struct conn *conn);
+/* Written and not yet taken by the peer's kernel. */
+size_t conn_output_bytes(const struct conn *conn);
+/* Bytes received and not consumed. */
+size_t conn_input_bytes(const struct conn *conn);
+/* Stops calling `data`; flushes the output; closes. */
+void conn_close_after_flush(struct conn *conn);
+/* Closes now; output is lost. `closed` is called before the iteration ends, never inside this. */
+void conn_close(struct conn *conn);
+bool conn_closing(const struct conn *conn);
+/* Only from within `data`: the `size` bytes after what `data` consumed this time go straight into
+ * `into` (bytes that already arrived are copied), then `filled` is called. `into` belongs to the
+ * caller and must stay until `filled` or `closed`. */
+void conn_receive_into(struct conn *conn, char *into, size_t size);
+/* Expects an unfinished request of at least `size` bytes in all: a hint for the buffer's size. */
+void conn_expect(struct conn *conn, size_t size);
+
+#endif
