@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct bytes {
@@ -27,9 +28,32 @@ static inline struct bytes bytes_of_text(const char *text)
     return (struct bytes){text, strlen(text)};
 }
 
+/* As memcmp() == 0, inlined for the short keys that most keys are. */
+static inline bool memory_equal(const char *a, const char *b, size_t size)
+{
+    uint64_t x, y;
+    if (size > 64)
+        return memcmp(a, b, size) == 0;
+    if (size < 8) {
+        while (size-- > 0)
+            if (a[size] != b[size])
+                return false;
+        return true;
+    }
+    for (size_t i = 0; i + 8 < size; i += 8) {
+        memcpy(&x, a + i, 8);
+        memcpy(&y, b + i, 8);
+        if (__builtin_expect(x != y, 0))
+            return false;
+    }
+    memcpy(&x, a + size - 8, 8); /* overlaps what was compared already */
+    memcpy(&y, b + size - 8, 8);
+    return x == y;
+}
+
 static inline bool bytes_equal(struct bytes a, struct bytes b)
 {
-    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+    return a.size == b.size && memory_equal(a.data, b.data, a.size);
 }
 
 /* ASCII case is ignored; `text` is NUL-terminated. */

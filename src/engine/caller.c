@@ -162,10 +162,11 @@ enum status caller_enter(struct callers *callers, struct caller **out)
         if (status != STATUS_OK)
             return status;
     }
-    if (caller->depth++ == 0) {
+    if (caller->depth == 0)
         engine_thread_online(caller->thread);
+    if (caller->depth == 0 || callers->manual)
         caller->now_ms = callers_now_ms(callers);
-    }
+    caller->depth++;
     *out = caller;
     return STATUS_OK;
 }

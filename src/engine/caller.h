@@ -10,7 +10,8 @@
  * registers or closes anything.
  *
  * caller_enter and caller_leave bracket calls and nest. The outermost enter brings the thread
- * online and samples the clock.
+ * online and samples the clock; driven time costs nothing to look at, so every enter sees how late
+ * it is.
  *
  * Thread-safe, but for callers_init and callers_deinit. A record is used by its own thread only.
  */
@@ -30,7 +31,7 @@ struct callers;
 struct caller {
     struct callers *owner;
     struct engine_thread *thread;
-    int64_t now_ms; /* the time sampled by the outermost enter */
+    int64_t now_ms; /* the time sampled by enter */
     uint32_t depth; /* enters without their leave */
     /* --- private */
     _Atomic uint64_t owner_id;      /* 0: detached, `owner` and `thread` are gone */

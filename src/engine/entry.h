@@ -80,9 +80,9 @@ static inline struct bytes entry_key(const struct entry *entry)
 static inline int64_t entry_expires_ms(const struct entry *entry, int64_t start_ms)
 {
     if (entry->form & EXPIRY_SHORT) {
-        uint64_t since = 0;
-        memcpy(&since, entry->rest, 5);
-        return start_ms + (int64_t)since;
+        uint64_t since; /* every object has 8 bytes behind the header */
+        memcpy(&since, entry->rest, sizeof since);
+        return start_ms + (int64_t)(since & (((uint64_t)1 << 40) - 1));
     }
     int64_t expires_ms = 0;
     if (entry->form & EXPIRY_LONG)

@@ -121,11 +121,13 @@ static bool maintain_shard(struct shard *shard, int64_t now_ms)
 bool engine_maintain(struct engine *engine, int64_t now_ms)
 {
     bool more = blob_bury(engine);
+    pages_plan(&engine->pages);
+    while (pages_balance(&engine->pages))
+        ;
     for (uint32_t i = 0; i < engine->shard_count; i++) {
         epoch_advance(&engine->epoch);
         more |= maintain_shard(&engine->shards[i], now_ms);
     }
-    more |= pages_balance(&engine->pages);
     return more;
 }
 
@@ -133,8 +135,6 @@ static void keeper_run(void *argument)
 {
     struct engine *engine = argument;
     while (!atomic_load_explicit(&engine->stopping, memory_order_acquire)) {
-        while (pages_balance(&engine->pages))
-            ;
         if (!engine_maintain(engine, clock_engine_ms()))
             signal_wait(&engine->wake, ROUND_MS);
     }

@@ -7,8 +7,8 @@
 
 _Static_assert(sizeof(struct chunk) <= PAGE_SIZE, "the description fits the chunk's first page");
 
-/* The reserve follows use: 1/32 of it, between one chunk and 64 MB. */
-enum { RESERVE_SHARE = 32, RESERVE_PAGES_MIN = 256, RESERVE_PAGES_MAX = 16384 };
+/* The reserve follows use: 1/64 of it, between 1 MB and 64 MB. */
+enum { RESERVE_SHARE = 64, RESERVE_PAGES_MIN = 256, RESERVE_PAGES_MAX = 16384 };
 
 void pages_init(struct pages *pages, uint64_t limit_bytes, struct signal_flag *low)
 {
@@ -140,6 +140,7 @@ void *pages_get(struct pages *pages, size_t count)
         lock_acquire(&pages->lock);
         run = take_run(pages, (uint32_t)count);
         if (run == NULL) {
+            atomic_store_explicit(&pages->short_of_ready, true, memory_order_relaxed);
             struct chunk *chunk = os_map(CHUNK_SIZE, CHUNK_SIZE);
             if (chunk != NULL && !chunk_add(pages, chunk))
                 os_unmap(chunk, CHUNK_SIZE);
@@ -198,16 +199,25 @@ static struct chunk *remove_free_chunk(struct pages *pages)
     return NULL;
 }
 
-bool pages_balance(struct pages *pages)
+void pages_plan(struct pages *pages)
 {
+    if (atomic_exchange_explicit(&pages->short_of_ready, false, memory_order_relaxed))
+        pages->boost_pages = pages->boost_pages * 2 + CHUNK_PAGES;
+    else
+        pages->boost_pages /= 2;
     uint64_t used_pages =
         atomic_load_explicit(&pages->used_bytes, memory_order_relaxed) / PAGE_SIZE;
-    uint64_t wanted = used_pages / RESERVE_SHARE;
+    uint64_t wanted = used_pages / RESERVE_SHARE + pages->boost_pages;
     if (wanted < RESERVE_PAGES_MIN)
         wanted = RESERVE_PAGES_MIN;
     if (wanted > RESERVE_PAGES_MAX)
-        wanted = RESERVE_PAGES_MAX;
+        wanted = pages->boost_pages = RESERVE_PAGES_MAX;
     atomic_store_explicit(&pages->reserve_pages, wanted, memory_order_relaxed);
+}
+
+bool pages_balance(struct pages *pages)
+{
+    uint64_t wanted = atomic_load_explicit(&pages->reserve_pages, memory_order_relaxed);
     uint64_t spare = atomic_load_explicit(&pages->free_pages, memory_order_relaxed);
     if (spare < wanted && !pages_over(pages, (uint64_t)spare * PAGE_SIZE)) {
         struct chunk *chunk = os_map(CHUNK_SIZE, CHUNK_SIZE);
@@ -221,7 +231,7 @@ bool pages_balance(struct pages *pages)
             os_unmap(chunk, CHUNK_SIZE);
         return added && spare + PAGES_RUN_MAX < wanted;
     }
-    if (spare > wanted * 2 + CHUNK_PAGES) {
+    if (spare > wanted + wanted / 8 + CHUNK_PAGES) {
         lock_acquire(&pages->lock);
         struct chunk *chunk = remove_free_chunk(pages);
         lock_release(&pages->lock);

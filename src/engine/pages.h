@@ -45,6 +45,8 @@ struct pages {
     _Atomic uint64_t limit_bytes;    /* 0: none */
     struct signal_flag *low;         /* raised when the reserve runs low; may be NULL */
     _Atomic uint64_t reserve_pages;  /* free pages wanted ahead */
+    _Atomic bool short_of_ready;     /* a worker had to map a chunk itself since the last look */
+    uint64_t boost_pages;            /* wanted on top after such a shortage; the keeper's own */
 };
 
 void pages_init(struct pages *pages, uint64_t limit_bytes, struct signal_flag *low);
@@ -67,8 +69,11 @@ static inline void *pages_run_of(const void *address)
 /* True when `bytes` more would exceed the limit. */
 bool pages_over(const struct pages *pages, uint64_t bytes);
 
-/* One step towards the wanted reserve: maps and populates a chunk (milliseconds), or unmaps a spare
- * one. True when another step is due. For the keeper. */
+/* Decides how much to have ready: a share of what is used, more for a while after workers ran out.
+ * Once per round of the keeper. */
+void pages_plan(struct pages *pages);
+/* One step towards the plan: maps and populates a chunk (milliseconds), or unmaps a spare one. True
+ * when another step is due. For the keeper. */
 bool pages_balance(struct pages *pages);
 
 #endif

@@ -115,13 +115,15 @@ static inline uint64_t slot_of(uint64_t hash, const struct entry *entry)
 
 static inline bool slot_tagged(uint64_t slot, uint64_t hash)
 {
-    return (uint16_t)(slot >> 48) == (uint16_t)hash;
+    return (slot ^ hash << 48) >> 48 == 0;
 }
 
 static inline bool entry_has_key(const struct entry *entry, struct bytes key)
 {
-    struct bytes own = entry_key(entry);
-    return own.size == key.size && (key.size == 0 || memcmp(own.data, key.data, key.size) == 0);
+    if (__builtin_expect((entry->form & KEY_LONG) != 0, 0))
+        return bytes_equal(entry_key(entry), key);
+    return (size_t)(entry->key_size_db >> 4) == key.size &&
+           memory_equal(entry->rest + entry_expiry_size(entry->form), key.data, key.size);
 }
 
 /* Where an entry stands. */
@@ -139,21 +141,23 @@ static inline struct entry *table_probe(const struct view *view, uint64_t positi
     struct bucket *bucket = view_bucket(view, position), *previous = NULL;
     for (;;) {
         uint64_t slot = 0;
+#pragma GCC unroll 8
         for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
             slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
-            if (!slot_tagged(slot, hash) || slot == 0)
+            if (__builtin_expect(!slot_tagged(slot, hash), 1))
                 continue;
-            if (i == BUCKET_LINK && slot_is_link(slot))
-                break;
+            /* A tag of zero also matches an empty slot or a link. */
+            if (slot == 0 || (i == BUCKET_LINK && slot_is_link(slot)))
+                continue;
             ENGINE_PAUSE(PAUSE_SLOT_READ);
             struct entry *entry = slot_entry(slot);
-            if (entry_has_key(entry, key)) {
+            if (__builtin_expect(entry_has_key(entry, key), 1)) {
                 if (place != NULL)
                     *place = (struct place){bucket, previous, i};
                 return entry;
             }
         }
-        if (!slot_is_link(slot))
+        if (__builtin_expect(!slot_is_link(slot), 1))
             return NULL;
         previous = bucket;
         bucket = slot_link(slot);
