@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The way from a request to its reply: checks (known, arity, authentication, memory), queueing inside
- * MULTI, the locks a command needs, the handler. The only place that locks shards for commands.
+ * The way from a request to its reply: checks (known, arity, authentication, memory), queueing
+ * inside MULTI, the locks a command needs, the handler. The only place that locks shards for
+ * commands.
  */
 #ifndef LARDER_COMMAND_DISPATCH_H
 #define LARDER_COMMAND_DISPATCH_H
@@ -9,12 +10,13 @@
 #include "command/client.h"
 #include "command/request.h"
 
-/* Looks up `request->command` from argv[0] (and argv[1] for subcommands) and hashes its first key. */
+/* Finds `request->command` by argv[0] (and argv[1] for subcommands) and hashes its first key. */
 void dispatch_prepare(const struct client *client, struct request *request);
 /* Hints for a batch of prepared requests: call for all of them, then _entry for all, then run. */
 void dispatch_prefetch_bucket(const struct client *client, const struct request *request);
 void dispatch_prefetch_entry(const struct client *client, const struct request *request);
-/* Runs a prepared request at engine time `now_ms`; emits exactly one reply. The thread is online. */
+/* Runs a prepared request at engine time `now_ms` and emits exactly one reply. The thread is
+ * online. Blobs that the command did not keep stay in the request. */
 void dispatch_run(struct client *client, struct request *request, int64_t now_ms,
                   struct reply *reply);
 

@@ -6,7 +6,7 @@
 #include "engine/table.h"
 #include "engine/watch_table.h"
 
-enum { WATCH_BUCKETS = 64 };
+enum { WATCH_BUCKETS = 256 };
 
 struct watch {
     struct watch *next;          /* in the shard's chain; under the shard's lock */
@@ -36,9 +36,6 @@ void watcher_init(struct watcher *watcher)
 
 enum status watcher_add(struct watcher *watcher, struct access *access, const struct key *key)
 {
-    for (struct watch *watch = watcher->first; watch != NULL; watch = watch->next_of_owner)
-        if (watch_matches(watch, access->db, key->bytes, key->hash))
-            return STATUS_OK;
     uint64_t position;
     struct shard *shard = shard_of(access->engine, key->hash, &position);
     if (shard->watches == NULL) {
@@ -46,13 +43,16 @@ enum status watcher_add(struct watcher *watcher, struct access *access, const st
         if (shard->watches == NULL)
             return STATUS_NO_MEMORY;
     }
+    struct watch **chain = &shard->watches[key->hash % WATCH_BUCKETS];
+    for (const struct watch *other = *chain; other != NULL; other = other->next)
+        if (other->owner == watcher && watch_matches(other, access->db, key->bytes, key->hash))
+            return STATUS_OK;
     struct watch *watch = alloc_get(sizeof *watch + key->bytes.size);
     if (watch == NULL)
         return STATUS_NO_MEMORY;
     /* A key that is dead already is unlinked now: its expiry is no later change. */
     struct value ignored;
     keyspace_peek(access, key, &ignored);
-    struct watch **chain = &shard->watches[key->hash % WATCH_BUCKETS];
     *watch = (struct watch){.next = *chain, .next_of_owner = watcher->first, .owner = watcher,
                             .hash = key->hash, .db = access->db, .key_size = key->bytes.size};
     if (key->bytes.size != 0)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "command/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "command/command.h"
+#include "command/request.h"
+#include "engine/blob.h"
+
+enum { ERROR_TEXT_SIZE_MAX = 512 };
+
+void reply_status(struct reply *reply, enum status status)
+{
+    if (status == STATUS_OK) {
+        reply->ops->ok(reply);
+        return;
+    }
+    reply->errored = true;
+    reply->ops->error(reply, status_code(status), bytes_of_text(status_text(status)));
+}
+
+void reply_errorf(struct reply *reply, const char *code, const char *format, ...)
+{
+    char text[ERROR_TEXT_SIZE_MAX + 1];
+    va_list arguments;
+    va_start(arguments, format);
+    int written = vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    size_t size = written < 0 ? 0 : (size_t)written;
+    if (size > ERROR_TEXT_SIZE_MAX)
+        size = ERROR_TEXT_SIZE_MAX;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '\r' || text[i] == '\n')
+            text[i] = ' ';
+    }
+    reply->errored = true;
+    reply->ops->error(reply, code, bytes_of(text, size));
+}
+
+void reply_wrong_arity(struct reply *reply, const struct command *command)
+{
+    const struct command *parent = command->parent;
+    reply_errorf(reply, "ERR", "wrong number of arguments for '%s%s%s' command",
+                 parent != NULL ? parent->name : "", parent != NULL ? "|" : "", command->name);
+}
+
+void request_release_blobs(struct blob **blobs, uint32_t argc)
+{
+    if (blobs == NULL)
+        return;
+    for (uint32_t i = 0; i < argc; i++) {
+        if (blobs[i] != NULL) {
+            blob_release(blobs[i]);
+            blobs[i] = NULL;
+        }
+    }
+}
