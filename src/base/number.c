@@ -60,10 +60,25 @@ bool number_parse_i64(struct bytes text, int64_t *out)
 static size_t digits_of(uint64_t value)
 {
     static const uint64_t powers[] = {
-        0,           10,           100,           1000,           10000,           100000,
-        1000000,     10000000,     100000000,     1000000000,     10000000000,     100000000000,
-        1000000000000,             10000000000000,                100000000000000, 1000000000000000,
-        10000000000000000,         100000000000000000,            1000000000000000000,
+        0,
+        10,
+        100,
+        1000,
+        10000,
+        100000,
+        1000000,
+        10000000,
+        100000000,
+        1000000000,
+        10000000000,
+        100000000000,
+        1000000000000,
+        10000000000000,
+        100000000000000,
+        1000000000000000,
+        10000000000000000,
+        100000000000000000,
+        1000000000000000000,
         10000000000000000000u,
     };
     /* bits * log10(2), at most one too low. */
@@ -147,8 +162,7 @@ bool number_parse_long_double(struct bytes text, long double *out)
     locale_t locale = plain_locale_enter();
     long double value = strtold(copy, &end);
     plain_locale_leave(locale);
-    if (end != copy + text.size || isnan(value) ||
-        out_of_range(copy, isinf(value), value == 0))
+    if (end != copy + text.size || isnan(value) || out_of_range(copy, isinf(value), value == 0))
         return false;
     *out = value;
     return true;
@@ -162,8 +176,7 @@ bool number_parse_double(struct bytes text, double *out)
     locale_t locale = plain_locale_enter();
     double value = strtod(copy, &end);
     plain_locale_leave(locale);
-    if (end != copy + text.size || isnan(value) ||
-        out_of_range(copy, isinf(value), value == 0))
+    if (end != copy + text.size || isnan(value) || out_of_range(copy, isinf(value), value == 0))
         return false;
     *out = value;
     return true;

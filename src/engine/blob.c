@@ -69,8 +69,7 @@ void blob_release(struct blob *blob)
 
 bool blob_bury(struct engine *engine)
 {
-    struct blob *blob =
-        atomic_exchange_explicit(&engine->dead_blobs, NULL, memory_order_acquire);
+    struct blob *blob = atomic_exchange_explicit(&engine->dead_blobs, NULL, memory_order_acquire);
     bool any = blob != NULL;
     while (blob != NULL) {
         struct blob *next = blob->next;

@@ -177,8 +177,7 @@ static void sum_stats(const struct engine *engine, struct engine_stats *out)
         out->deleted += counter_get(&shard->counters.deleted);
         out->expired += counter_get(&shard->counters.expired);
         out->table_resizes += counter_get(&shard->counters.resizes);
-        int64_t lag_ms =
-            atomic_load_explicit(&shard->counters.expire_lag_ms, memory_order_relaxed);
+        int64_t lag_ms = atomic_load_explicit(&shard->counters.expire_lag_ms, memory_order_relaxed);
         if (lag_ms > out->expire_lag_ms)
             out->expire_lag_ms = lag_ms;
         out->live_bytes += counter_get(&shard->heap.live_bytes);

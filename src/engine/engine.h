@@ -56,19 +56,19 @@ uint64_t engine_key_count(const struct engine *engine, uint32_t db);
 bool engine_maintain(struct engine *engine, int64_t now_ms);
 
 struct engine_stats {
-    uint64_t keys;            /* all databases */
-    uint64_t keys_expiring;   /* of these, with a TTL */
-    uint64_t used_bytes;      /* pages held by entries, tables and big values */
-    uint64_t live_bytes;      /* of these, really occupied by live entries (slab slots, runs) */
-    uint64_t table_bytes;     /* bucket arrays */
-    uint64_t retired_bytes;   /* waiting for readers to leave */
-    uint64_t reserve_bytes;   /* populated ahead, unused */
-    uint64_t hits, misses;    /* reads of one key */
-    uint64_t expired;         /* keys removed because their time came */
+    uint64_t keys;          /* all databases */
+    uint64_t keys_expiring; /* of these, with a TTL */
+    uint64_t used_bytes;    /* pages held by entries, tables and big values */
+    uint64_t live_bytes;    /* of these, really occupied by live entries (slab slots, runs) */
+    uint64_t table_bytes;   /* bucket arrays */
+    uint64_t retired_bytes; /* waiting for readers to leave */
+    uint64_t reserve_bytes; /* populated ahead, unused */
+    uint64_t hits, misses;  /* reads of one key */
+    uint64_t expired;       /* keys removed because their time came */
     uint64_t inserted, deleted;
     uint64_t read_retries, read_locked; /* lock-free reads that had to look twice, or to lock */
-    uint64_t table_resizes;   /* growths and shrinks begun */
-    int64_t expire_lag_ms;    /* how late the last reclaimed expired key was */
+    uint64_t table_resizes;             /* growths and shrinks begun */
+    int64_t expire_lag_ms;              /* how late the last reclaimed expired key was */
 };
 
 /* Sums all shards and threads; approximate while others run. */

@@ -44,9 +44,9 @@ enum entry_form {
 enum { KEY_SHORT_MAX = 4095 };
 
 struct entry {
-    _Atomic uint8_t mark;  /* for the eviction policy: the one byte readers may write */
-    uint8_t form;          /* enum entry_form and its flags */
-    uint16_t key_size_db;  /* key size << 4 | database */
+    _Atomic uint8_t mark; /* for the eviction policy: the one byte readers may write */
+    uint8_t form;         /* enum entry_form and its flags */
+    uint16_t key_size_db; /* key size << 4 | database */
     uint32_t value_size;
     char rest[];
 };
@@ -93,8 +93,8 @@ static inline int64_t entry_expires_ms(const struct entry *entry, int64_t start_
 /* Where the value (or the cell, or the blob's pointer) begins. */
 static inline char *entry_tail(const struct entry *entry)
 {
-    size_t key_size = (entry->form & KEY_LONG) != 0 ? sizeof(struct blob *)
-                                                    : (size_t)(entry->key_size_db >> 4);
+    size_t key_size =
+        (entry->form & KEY_LONG) != 0 ? sizeof(struct blob *) : (size_t)(entry->key_size_db >> 4);
     char *tail = (char *)(uintptr_t)entry->rest + entry_expiry_size(entry->form) + key_size;
     uint8_t form = entry->form & FORM_MASK;
     if (form == FORM_STRING || form == FORM_EDIT)
@@ -129,7 +129,7 @@ struct entry_plan {
     int64_t expires_ms; /* 0: never */
     uint8_t form;       /* without flags */
     size_t value_size;
-    size_t room;        /* bytes to reserve behind the key: value_size, 8, or more for FORM_EDIT */
+    size_t room; /* bytes to reserve behind the key: value_size, 8, or more for FORM_EDIT */
 };
 
 /* A new entry with everything but its value; NULL when memory is out. Under the shard's lock. */

@@ -25,8 +25,7 @@ void epoch_advance(struct epoch *epoch)
     /* Pairs with the exchange in epoch_online: either this scan sees the announcement, or that
      * thread's loads see every unlinking made before the scan. */
     atomic_thread_fence(memory_order_seq_cst);
-    for (struct epoch_record *record =
-             atomic_load_explicit(&epoch->records, memory_order_acquire);
+    for (struct epoch_record *record = atomic_load_explicit(&epoch->records, memory_order_acquire);
          record != NULL; record = record->next) {
         uint64_t announced = atomic_load_explicit(&record->announced, memory_order_acquire);
         if (announced != 0 && announced != now)

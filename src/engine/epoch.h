@@ -21,7 +21,7 @@
 struct epoch_record {
     _Atomic uint64_t announced; /* 0: offline */
     _Atomic bool taken;
-    struct epoch_record *next;  /* set before the record is published */
+    struct epoch_record *next; /* set before the record is published */
 };
 
 struct epoch {

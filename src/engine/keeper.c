@@ -31,8 +31,7 @@ static bool sweep_entry(struct shard *shard, struct slab *slab, uint32_t index, 
         return false; /* retired or flushed: gone already */
     struct bytes key = entry_key(entry);
     uint32_t db = entry_db(entry);
-    watch_table_touch(shard, db, key,
-                      hash_bytes(key.data, key.size, shard->engine->hash_seed));
+    watch_table_touch(shard, db, key, hash_bytes(key.data, key.size, shard->engine->hash_seed));
     table_remove(shard, db, &place);
     table_step(shard, db, 1);
     counter_add(&shard->counters.expired, 1);
@@ -121,7 +120,7 @@ static bool maintain_shard(struct shard *shard, int64_t now_ms)
 bool engine_maintain(struct engine *engine, int64_t now_ms)
 {
     bool more = blob_bury(engine);
-    pages_plan(&engine->pages);
+    pages_plan(&engine->pages, now_ms);
     while (pages_balance(&engine->pages))
         ;
     for (uint32_t i = 0; i < engine->shard_count; i++) {

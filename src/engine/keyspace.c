@@ -219,8 +219,12 @@ static bool is_integer_text(struct bytes value, int64_t *out)
 static struct entry *build_integer(struct shard *shard, const struct access *access,
                                    struct bytes key, int64_t expires_ms, int64_t number)
 {
-    struct entry_plan plan = {.key = key, .db = access->db, .expires_ms = expires_ms,
-                              .form = FORM_INTEGER, .value_size = 8, .room = 8};
+    struct entry_plan plan = {.key = key,
+                              .db = access->db,
+                              .expires_ms = expires_ms,
+                              .form = FORM_INTEGER,
+                              .value_size = 8,
+                              .room = 8};
     struct entry *entry = entry_create(shard, &plan, access->now_ms);
     if (entry != NULL)
         atomic_init(entry_cell(entry), number);
@@ -232,8 +236,12 @@ static struct entry *build_blob(struct shard *shard, const struct access *access
                                 int64_t expires_ms, struct blob *blob, enum entry_form form,
                                 size_t size)
 {
-    struct entry_plan plan = {.key = key, .db = access->db, .expires_ms = expires_ms,
-                              .form = (uint8_t)form, .value_size = size, .room = sizeof blob};
+    struct entry_plan plan = {.key = key,
+                              .db = access->db,
+                              .expires_ms = expires_ms,
+                              .form = (uint8_t)form,
+                              .value_size = size,
+                              .room = sizeof blob};
     struct entry *entry = entry_create(shard, &plan, access->now_ms);
     if (entry == NULL) {
         blob_release(blob);
@@ -244,9 +252,8 @@ static struct entry *build_blob(struct shard *shard, const struct access *access
 }
 
 /* An entry for a value in the form that suits it. Takes over the hold on `blob`, on failure too. */
-static struct entry *build_value(struct shard *shard, const struct access *access,
-                                 struct bytes key, struct bytes value, int64_t expires_ms,
-                                 struct blob *blob)
+static struct entry *build_value(struct shard *shard, const struct access *access, struct bytes key,
+                                 struct bytes value, int64_t expires_ms, struct blob *blob)
 {
     if (value.size >= BLOB_VALUE_SIZE_MIN) {
         if (blob == NULL) {
@@ -262,8 +269,11 @@ static struct entry *build_value(struct shard *shard, const struct access *acces
     if (is_integer_text(value, &number)) {
         entry = build_integer(shard, access, key, expires_ms, number);
     } else {
-        struct entry_plan plan = {.key = key, .db = access->db, .expires_ms = expires_ms,
-                                  .form = FORM_STRING, .value_size = value.size,
+        struct entry_plan plan = {.key = key,
+                                  .db = access->db,
+                                  .expires_ms = expires_ms,
+                                  .form = FORM_STRING,
+                                  .value_size = value.size,
                                   .room = value.size};
         entry = entry_create(shard, &plan, access->now_ms);
         if (entry != NULL && value.size != 0)
@@ -276,20 +286,23 @@ static struct entry *build_value(struct shard *shard, const struct access *acces
 
 /* The same value under another key or with another expiry. */
 static struct entry *build_clone(struct shard *shard, const struct access *access,
-                                 const struct entry *old, struct bytes key,
-                                 struct blob *key_blob, int64_t expires_ms)
+                                 const struct entry *old, struct bytes key, struct blob *key_blob,
+                                 int64_t expires_ms)
 {
     uint8_t form = old->form & FORM_MASK;
     size_t room = form == FORM_STRING || form == FORM_EDIT ? old->value_size : 8;
-    struct entry_plan plan = {.key = key, .key_blob = key_blob, .db = access->db,
-                              .expires_ms = expires_ms, .form = form,
-                              .value_size = old->value_size, .room = room};
+    struct entry_plan plan = {.key = key,
+                              .key_blob = key_blob,
+                              .db = access->db,
+                              .expires_ms = expires_ms,
+                              .form = form,
+                              .value_size = old->value_size,
+                              .room = room};
     struct entry *entry = entry_create(shard, &plan, access->now_ms);
     if (entry == NULL)
         return NULL;
     if (form == FORM_INTEGER)
-        atomic_init(entry_cell(entry),
-                    atomic_load_explicit(entry_cell(old), memory_order_relaxed));
+        atomic_init(entry_cell(entry), atomic_load_explicit(entry_cell(old), memory_order_relaxed));
     else if (room != 0)
         memcpy(entry_tail(entry), entry_tail(old), room);
     if (form == FORM_BLOB || form == FORM_EDIT_BLOB)
@@ -337,8 +350,8 @@ enum status keyspace_set(struct access *access, const struct key *key, struct by
                          int64_t expires_ms, struct blob *blob)
 {
     struct target target = find_target(access, key);
-    int64_t present_ms =
-        target.entry != NULL ? entry_expires_ms(target.entry, access->engine->start_ms)
+    int64_t present_ms = target.entry != NULL
+                             ? entry_expires_ms(target.entry, access->engine->start_ms)
                              : EXPIRES_NEVER;
     if (expires_ms == EXPIRES_KEEP)
         expires_ms = present_ms;
@@ -374,8 +387,8 @@ enum status keyspace_set_many(struct access *access, const struct key *keys,
             continue;
         }
         struct target target = find_target(access, &keys[i]);
-        entries[i] = build_value(target.shard, access, keys[i].bytes, values[i], EXPIRES_NEVER,
-                                 blob);
+        entries[i] =
+            build_value(target.shard, access, keys[i].bytes, values[i], EXPIRES_NEVER, blob);
         if (entries[i] == NULL)
             status = STATUS_NO_MEMORY;
         else if (target.entry == NULL)
@@ -423,15 +436,18 @@ static size_t edit_room(size_t size)
     return room > VALUE_SIZE_MAX ? VALUE_SIZE_MAX : room;
 }
 
-static struct entry *build_edit(struct shard *shard, const struct access *access,
-                                struct bytes key, int64_t expires_ms, struct bytes content,
-                                size_t size, size_t room)
+static struct entry *build_edit(struct shard *shard, const struct access *access, struct bytes key,
+                                int64_t expires_ms, struct bytes content, size_t size, size_t room)
 {
     struct entry *entry;
     char *into;
     if (room < BLOB_VALUE_SIZE_MIN) {
-        struct entry_plan plan = {.key = key, .db = access->db, .expires_ms = expires_ms,
-                                  .form = FORM_EDIT, .value_size = size, .room = room};
+        struct entry_plan plan = {.key = key,
+                                  .db = access->db,
+                                  .expires_ms = expires_ms,
+                                  .form = FORM_EDIT,
+                                  .value_size = size,
+                                  .room = room};
         entry = entry_create(shard, &plan, access->now_ms);
         if (entry == NULL)
             return NULL;
@@ -508,9 +524,9 @@ enum status keyspace_set_expiry(struct access *access, const struct key *key, in
         return STATUS_OK;
     struct blob *key_blob =
         (target.entry->form & KEY_LONG) != 0 ? entry_key_blob(target.entry) : NULL;
-    return publish(access, key, &target,
-                   build_clone(target.shard, access, target.entry, key->bytes, key_blob,
-                               expires_ms));
+    return publish(
+        access, key, &target,
+        build_clone(target.shard, access, target.entry, key->bytes, key_blob, expires_ms));
 }
 
 enum status keyspace_rename(struct access *access, const struct key *from, const struct key *to)

@@ -29,8 +29,8 @@
 
 enum { VALUE_SIZE_MAX = 512 * 1024 * 1024, KEY_SIZE_MAX = 512 * 1024 * 1024 };
 
-#define EXPIRES_NEVER ((int64_t)0)      /* no expiry */
-#define EXPIRES_KEEP ((int64_t)-1)      /* for keyspace_set: as the key has it now */
+#define EXPIRES_NEVER ((int64_t)0) /* no expiry */
+#define EXPIRES_KEEP ((int64_t)-1) /* for keyspace_set: as the key has it now */
 
 struct access {
     struct engine *engine;
@@ -90,23 +90,23 @@ enum status keyspace_set(struct access *access, const struct key *key, struct by
 /* All of them or none, expiry removed. A key given twice: the last wins. `blobs` is NULL or one per
  * key (or NULL each), taken over. */
 enum status keyspace_set_many(struct access *access, const struct key *keys,
-                              const struct bytes *values, struct blob *const *blobs,
-                              size_t count) MUST_USE;
+                              const struct bytes *values, struct blob *const *blobs, size_t count)
+    MUST_USE;
 /* Stores a number, in place where the key already holds one. The expiry is kept. */
-enum status keyspace_set_integer(struct access *access, const struct key *key,
-                                 int64_t value) MUST_USE;
+enum status keyspace_set_integer(struct access *access, const struct key *key, int64_t value)
+    MUST_USE;
 /* Makes the value a string of at least `size` bytes that may be changed in place, zero bytes added
  * at its end; a missing key is created without expiry. `*out` is valid until the locks are
  * released. */
-enum status keyspace_edit(struct access *access, const struct key *key, size_t size,
-                          char **out) MUST_USE;
+enum status keyspace_edit(struct access *access, const struct key *key, size_t size, char **out)
+    MUST_USE;
 bool keyspace_delete(struct access *access, const struct key *key);
 /* The key must exist. A time not after now deletes the key. */
-enum status keyspace_set_expiry(struct access *access, const struct key *key,
-                                int64_t expires_ms) MUST_USE;
+enum status keyspace_set_expiry(struct access *access, const struct key *key, int64_t expires_ms)
+    MUST_USE;
 /* `from` must exist; `to` is replaced. Expiry moves along. */
-enum status keyspace_rename(struct access *access, const struct key *from,
-                            const struct key *to) MUST_USE;
+enum status keyspace_rename(struct access *access, const struct key *from, const struct key *to)
+    MUST_USE;
 /* All keys of one database, in constant time; memory follows in the background. Needs every shard
  * locked. */
 enum status keyspace_flush(struct access *access, uint32_t db) MUST_USE;

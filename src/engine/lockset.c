@@ -97,8 +97,7 @@ bool snapshot_begin(struct snapshot_check *check, const struct engine *engine,
     if (set->count > sizeof check->shards / sizeof check->shards[0])
         return false;
     for (EACH_MEMBER(set, i)) {
-        uint64_t writes =
-            atomic_load_explicit(&engine->shards[i].writes, memory_order_acquire);
+        uint64_t writes = atomic_load_explicit(&engine->shards[i].writes, memory_order_acquire);
         if ((writes & 1) != 0)
             return false;
         check->shards[check->count] = i;
@@ -112,8 +111,8 @@ bool snapshot_valid(const struct snapshot_check *check, const struct engine *eng
     /* Everything read so far is ordered before the second look at the counters. */
     atomic_thread_fence(memory_order_acquire);
     for (uint32_t i = 0; i < check->count; i++)
-        if (atomic_load_explicit(&engine->shards[check->shards[i]].writes,
-                                 memory_order_relaxed) != check->writes[i])
+        if (atomic_load_explicit(&engine->shards[check->shards[i]].writes, memory_order_relaxed) !=
+            check->writes[i])
             return false;
     return true;
 }

@@ -13,10 +13,10 @@
 #include "engine/engine.h"
 
 struct lockset {
-    uint32_t count;                          /* shards in the set */
-    uint32_t first, last;                    /* lowest and highest index, when count > 0 */
+    uint32_t count;       /* shards in the set */
+    uint32_t first, last; /* lowest and highest index, when count > 0 */
     bool marked;
-    uint64_t bits[ENGINE_SHARDS_MAX / 64];   /* only words first/64 .. last/64 are initialised */
+    uint64_t bits[ENGINE_SHARDS_MAX / 64]; /* only words first/64 .. last/64 are initialised */
 };
 
 void lockset_init(struct lockset *set);

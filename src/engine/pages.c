@@ -7,8 +7,8 @@
 
 _Static_assert(sizeof(struct chunk) <= PAGE_SIZE, "the description fits the chunk's first page");
 
-/* The reserve follows use: 1/64 of it, between 1 MB and 64 MB. */
-enum { RESERVE_SHARE = 64, RESERVE_PAGES_MIN = 256, RESERVE_PAGES_MAX = 16384 };
+/* The reserve: half a megabyte at rest, up to 16 MB while memory is being taken fast. */
+enum { RESERVE_PAGES_MIN = 128, RESERVE_PAGES_MAX = 4096, PLAN_MS = 100 };
 
 void pages_init(struct pages *pages, uint64_t limit_bytes, struct signal_flag *low)
 {
@@ -140,7 +140,6 @@ void *pages_get(struct pages *pages, size_t count)
         lock_acquire(&pages->lock);
         run = take_run(pages, (uint32_t)count);
         if (run == NULL) {
-            atomic_store_explicit(&pages->short_of_ready, true, memory_order_relaxed);
             struct chunk *chunk = os_map(CHUNK_SIZE, CHUNK_SIZE);
             if (chunk != NULL && !chunk_add(pages, chunk))
                 os_unmap(chunk, CHUNK_SIZE);
@@ -149,9 +148,9 @@ void *pages_get(struct pages *pages, size_t count)
         lock_release(&pages->lock);
         if (run != NULL)
             unpoison(run, size);
-        if (pages->low != NULL && atomic_load_explicit(&pages->free_pages, memory_order_relaxed) <
-                                      atomic_load_explicit(&pages->reserve_pages,
-                                                           memory_order_relaxed) / 2)
+        if (pages->low != NULL &&
+            atomic_load_explicit(&pages->free_pages, memory_order_relaxed) <
+                atomic_load_explicit(&pages->reserve_pages, memory_order_relaxed) / 2)
             signal_raise(pages->low);
     }
     if (run != NULL)
@@ -199,20 +198,19 @@ static struct chunk *remove_free_chunk(struct pages *pages)
     return NULL;
 }
 
-void pages_plan(struct pages *pages)
+void pages_plan(struct pages *pages, int64_t now_ms)
 {
-    if (atomic_exchange_explicit(&pages->short_of_ready, false, memory_order_relaxed))
-        pages->boost_pages = pages->boost_pages * 2 + CHUNK_PAGES;
-    else
-        pages->boost_pages /= 2;
-    uint64_t used_pages =
-        atomic_load_explicit(&pages->used_bytes, memory_order_relaxed) / PAGE_SIZE;
-    uint64_t wanted = used_pages / RESERVE_SHARE + pages->boost_pages;
-    if (wanted < RESERVE_PAGES_MIN)
-        wanted = RESERVE_PAGES_MIN;
+    if (now_ms < pages->planned_ms + PLAN_MS)
+        return;
+    uint64_t used_bytes = atomic_load_explicit(&pages->used_bytes, memory_order_relaxed);
+    uint64_t wanted = RESERVE_PAGES_MIN;
+    if (used_bytes > pages->planned_used_bytes)
+        wanted += (used_bytes - pages->planned_used_bytes) / 2 / PAGE_SIZE;
     if (wanted > RESERVE_PAGES_MAX)
-        wanted = pages->boost_pages = RESERVE_PAGES_MAX;
+        wanted = RESERVE_PAGES_MAX;
     atomic_store_explicit(&pages->reserve_pages, wanted, memory_order_relaxed);
+    pages->planned_ms = now_ms;
+    pages->planned_used_bytes = used_bytes;
 }
 
 bool pages_balance(struct pages *pages)
@@ -231,7 +229,7 @@ bool pages_balance(struct pages *pages)
             os_unmap(chunk, CHUNK_SIZE);
         return added && spare + PAGES_RUN_MAX < wanted;
     }
-    if (spare > wanted + wanted / 8 + CHUNK_PAGES) {
+    if (spare > wanted + CHUNK_PAGES) {
         lock_acquire(&pages->lock);
         struct chunk *chunk = remove_free_chunk(pages);
         lock_release(&pages->lock);

@@ -28,25 +28,25 @@ enum {
 };
 
 struct chunk {
-    uint64_t free[CHUNK_PAGES / 64];  /* one bit per free page */
+    uint64_t free[CHUNK_PAGES / 64]; /* one bit per free page */
     uint32_t free_count;
-    uint32_t index;                   /* in pages.chunks */
-    uint16_t run_start[CHUNK_PAGES];  /* of the run that holds this page: its first page */
+    uint32_t index;                  /* in pages.chunks */
+    uint16_t run_start[CHUNK_PAGES]; /* of the run that holds this page: its first page */
 };
 
 struct pages {
     struct lock lock;
     struct chunk **chunks;
-    uint16_t *longest;      /* per chunk: no free run is longer than this */
+    uint16_t *longest; /* per chunk: no free run is longer than this */
     uint32_t chunk_count, chunk_room;
-    uint32_t search_from;   /* no chunk before this one has a free page */
-    _Atomic uint64_t used_bytes;     /* handed out, large mappings included */
-    _Atomic uint64_t free_pages;     /* in chunks */
-    _Atomic uint64_t limit_bytes;    /* 0: none */
-    struct signal_flag *low;         /* raised when the reserve runs low; may be NULL */
-    _Atomic uint64_t reserve_pages;  /* free pages wanted ahead */
-    _Atomic bool short_of_ready;     /* a worker had to map a chunk itself since the last look */
-    uint64_t boost_pages;            /* wanted on top after such a shortage; the keeper's own */
+    uint32_t search_from;           /* no chunk before this one has a free page */
+    _Atomic uint64_t used_bytes;    /* handed out, large mappings included */
+    _Atomic uint64_t free_pages;    /* in chunks */
+    _Atomic uint64_t limit_bytes;   /* 0: none */
+    struct signal_flag *low;        /* raised when the reserve runs low; may be NULL */
+    _Atomic uint64_t reserve_pages; /* free pages wanted ahead */
+    int64_t planned_ms;             /* last plan, and what was used then; the keeper's own */
+    uint64_t planned_used_bytes;
 };
 
 void pages_init(struct pages *pages, uint64_t limit_bytes, struct signal_flag *low);
@@ -69,9 +69,8 @@ static inline void *pages_run_of(const void *address)
 /* True when `bytes` more would exceed the limit. */
 bool pages_over(const struct pages *pages, uint64_t bytes);
 
-/* Decides how much to have ready: a share of what is used, more for a while after workers ran out.
- * Once per round of the keeper. */
-void pages_plan(struct pages *pages);
+/* Decides how much to have ready: a little, plus half of what the last tenth of a second took. */
+void pages_plan(struct pages *pages, int64_t now_ms);
 /* One step towards the plan: maps and populates a chunk (milliseconds), or unmaps a spare one. True
  * when another step is due. For the keeper. */
 bool pages_balance(struct pages *pages);

@@ -30,8 +30,7 @@ void shard_deinit(struct shard *shard)
         return;
     table_destroy_all(shard);
     while (shard->retired_head != shard->retired_tail) {
-        struct retired *item =
-            &shard->retired[shard->retired_head++ & (shard->retired_room - 1)];
+        struct retired *item = &shard->retired[shard->retired_head++ & (shard->retired_room - 1)];
         enum retired_kind kind = item->stamp & 3;
         if (kind == RETIRED_ENTRY)
             entry_free(shard, item->memory);

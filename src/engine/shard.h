@@ -41,7 +41,7 @@ struct retired {
 };
 
 struct table_counts {
-    _Atomic uint64_t items;    /* written under the lock, read by anybody */
+    _Atomic uint64_t items; /* written under the lock, read by anybody */
     _Atomic uint64_t expiring;
 };
 
@@ -69,7 +69,7 @@ struct shard {
     struct table_counts counts[ENGINE_DATABASES];
     struct shard_counters counters;
     struct slab_heap heap;
-    struct view *dead; /* flushed tables to be emptied */
+    struct view *dead;      /* flushed tables to be emptied */
     struct watch **watches; /* WATCH_BUCKETS chains; NULL until the first WATCH */
     uint64_t watch_count;
     uint32_t sweep_index; /* next slab the sweep looks at */
@@ -98,8 +98,7 @@ struct engine {
 };
 
 /* The shard of a hash and, in `*position`, the place within it (design: the low half). */
-static inline struct shard *shard_of(const struct engine *engine, uint64_t hash,
-                                     uint64_t *position)
+static inline struct shard *shard_of(const struct engine *engine, uint64_t hash, uint64_t *position)
 {
     __uint128_t product = (__uint128_t)hash * engine->shard_count;
     *position = (uint64_t)product;

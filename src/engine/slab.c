@@ -7,7 +7,8 @@
 #include "base/alloc.h"
 #include "engine/poison.h"
 
-enum { STEP = 8, LINEAR_MAX = 256, SLAB_PAGES_MIN = 16, SLAB_PAGES_MAX = 128 };
+/* 34 slabs of 15 pages fill a chunk but for its own page and one more. */
+enum { STEP = 8, LINEAR_MAX = 256, SLAB_PAGES_MIN = 15, SLAB_PAGES_MAX = 120 };
 
 struct slab_class {
     uint32_t object_size;
@@ -46,7 +47,7 @@ void slab_classes_init(void)
     for (uint32_t size = STEP; step <= SLAB_OBJECT_MAX / STEP; count++) {
         struct slab_class *class = &classes[count];
         for (uint32_t pages = SLAB_PAGES_MIN; pages <= SLAB_PAGES_MAX; pages *= 2)
-            if (class_fit(class, size, pages) <= (size_t)pages * PAGE_SIZE / 50)
+            if (class_fit(class, size, pages) <= (size_t)pages * PAGE_SIZE / 100)
                 break;
         for (; step <= size / STEP && step <= SLAB_OBJECT_MAX / STEP; step++)
             class_of_step[step] = (uint16_t)count;

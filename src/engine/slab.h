@@ -2,8 +2,8 @@
  *
  * Entry memory of one shard: slabs of equal objects, carved from page runs.
  *
- * Classes step by 8 bytes to 256 and by at most 2 % to SLAB_OBJECT_MAX. A slab is 16 pages, more
- * where the tail that no object fits into would waste over 2 %. Its head carries, for every object, a
+ * Classes step by 8 bytes to 256 and by at most 2 % to SLAB_OBJECT_MAX. A slab is 15 pages, more
+ * where the tail that no object fits into would waste over 1 %. Its head carries, for every object, a
  * coarse deadline (DUE_* below), so that the sweep for expired entries reads two bytes an object
  * instead of the entries.
  *
@@ -30,17 +30,17 @@ struct slab {
     struct slab *next, *previous; /* among its class's slabs with room */
     void *free;                   /* objects given back, chained through their first word */
     uint32_t object_size;
-    uint32_t objects_offset;      /* from the slab's start */
-    uint32_t reciprocal;          /* 2^32 / object_size, rounded up */
-    uint32_t index;               /* in slab_heap.slabs */
+    uint32_t objects_offset; /* from the slab's start */
+    uint32_t reciprocal;     /* 2^32 / object_size, rounded up */
+    uint32_t index;          /* in slab_heap.slabs */
     uint16_t class_index;
     uint16_t page_count;
     uint16_t object_count;
     uint16_t used_count;
-    uint16_t fresh_count;         /* objects handed out at least once; the rest follow in order */
-    uint16_t due_count;           /* objects with a deadline */
-    uint16_t due_first;           /* no deadline is earlier; valid when due_count > 0 */
-    uint16_t due[];               /* per object */
+    uint16_t fresh_count; /* objects handed out at least once; the rest follow in order */
+    uint16_t due_count;   /* objects with a deadline */
+    uint16_t due_first;   /* no deadline is earlier; valid when due_count > 0 */
+    uint16_t due[];       /* per object */
 };
 
 struct slab_heap {

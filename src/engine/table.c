@@ -197,8 +197,7 @@ void table_remove(struct shard *shard, uint32_t db, const struct place *place)
     count_expiring(shard, db, old, -1);
     counter_add(&shard->counters.deleted, 1);
     /* An overflow bucket that became empty leaves its chain; readers inside it find it empty. */
-    if (place->previous != NULL && bucket_is_empty(place->bucket) &&
-        shard_retire_ready(shard, 2)) {
+    if (place->previous != NULL && bucket_is_empty(place->bucket) && shard_retire_ready(shard, 2)) {
         slot_store(place->previous, BUCKET_LINK, 0);
         shard_retire(shard, RETIRED_BUCKET, place->bucket, 0);
     }
@@ -302,8 +301,7 @@ static bool move_ready(struct shard *shard, struct view *view, uint64_t index)
 
 static void move_bucket(struct shard *shard, struct view *view, uint64_t index)
 {
-    struct bucket *head =
-        view->segments[index >> SEGMENT_SHIFT] + (index & (SEGMENT_BUCKETS - 1));
+    struct bucket *head = view->segments[index >> SEGMENT_SHIFT] + (index & (SEGMENT_BUCKETS - 1));
     prefetch_ahead(view, index);
     atomic_store_explicit(&shard->moves, counter_get(&shard->moves) + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
@@ -391,8 +389,7 @@ void table_flush(struct shard *shard, uint32_t db)
     counter_add(&shard->counters.deleted, items_of(shard, db));
     atomic_store_explicit(&shard->counts[db].items, 0, memory_order_relaxed);
     atomic_store_explicit(&shard->counts[db].expiring, 0, memory_order_relaxed);
-    view->dead_epoch =
-        atomic_load_explicit(&shard->engine->epoch.global, memory_order_relaxed);
+    view->dead_epoch = atomic_load_explicit(&shard->engine->epoch.global, memory_order_relaxed);
     view->dead_next = shard->dead;
     /* What a resize has moved already left empty buckets, and whole segments are gone. */
     view->walked = view->moved & ~(uint64_t)(SEGMENT_BUCKETS - 1);
@@ -420,7 +417,7 @@ static void bury_bucket(struct shard *shard, struct bucket *head)
 /* Goes through the array from `*walked`; true when all of it is done. */
 static bool bury_array(struct shard *shard, struct array *array, uint64_t *walked, uint32_t *count)
 {
-    for (; *walked < array->bucket_count && *count > 0; (*count)--, (*walked)++) {
+    for (; *walked<array->bucket_count && * count> 0; (*count)--, (*walked)++) {
         struct bucket *segment = array->segments[*walked >> SEGMENT_SHIFT];
         if (segment == NULL) {
             *walked = (*walked | (SEGMENT_BUCKETS - 1));

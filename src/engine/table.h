@@ -79,8 +79,8 @@ static inline uint64_t index_position(uint64_t index, uint64_t bucket_count)
 
 static inline struct bucket *view_bucket(const struct view *view, uint64_t position)
 {
-    if (__builtin_expect(
-            position < atomic_load_explicit(&view->frontier, memory_order_acquire), 0)) {
+    if (__builtin_expect(position < atomic_load_explicit(&view->frontier, memory_order_acquire),
+                         0)) {
         uint64_t index = position_index(position, view->next_count);
         return view->next_segments[index >> SEGMENT_SHIFT] + (index & (SEGMENT_BUCKETS - 1));
     }

@@ -53,8 +53,12 @@ enum status watcher_add(struct watcher *watcher, struct access *access, const st
     /* A key that is dead already is unlinked now: its expiry is no later change. */
     struct value ignored;
     keyspace_peek(access, key, &ignored);
-    *watch = (struct watch){.next = *chain, .next_of_owner = watcher->first, .owner = watcher,
-                            .hash = key->hash, .db = access->db, .key_size = key->bytes.size};
+    *watch = (struct watch){.next = *chain,
+                            .next_of_owner = watcher->first,
+                            .owner = watcher,
+                            .hash = key->hash,
+                            .db = access->db,
+                            .key_size = key->bytes.size};
     if (key->bytes.size != 0)
         memcpy(watch->key, key->bytes.data, key->bytes.size);
     *chain = watch;

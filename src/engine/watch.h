@@ -22,8 +22,8 @@ struct watcher {
 
 void watcher_init(struct watcher *watcher);
 /* Locked access. A key already watched is left as it is. */
-enum status watcher_add(struct watcher *watcher, struct access *access,
-                        const struct key *key) MUST_USE;
+enum status watcher_add(struct watcher *watcher, struct access *access, const struct key *key)
+    MUST_USE;
 /* Adds the watched keys' shards to `set`. */
 void watcher_lock_shards(const struct watcher *watcher, const struct engine *engine,
                          struct lockset *set);

@@ -14,11 +14,12 @@
 #include "net/loop.h"
 #include "os/socket.h"
 
-/* A listener this loop accepts on. */
+/* A listener this loop accepts on. Stays until the loop is destroyed. */
 struct listening {
     struct listening *next;
     struct loop *loop;
-    struct listener *listener;
+    struct listener *listener; /* NULL once it accepts no more */
+    int fd;
     void (*accepted)(struct loop *loop, int fd, struct listener *listener);
     void (*accept_failed)(struct loop *loop, const char *why);
     bool paused; /* until loop->accept_resume_ns */
@@ -41,7 +42,6 @@ struct backend {
     /* Tells connections what has happened. */
     void (*dispatch)(struct loop *loop);
     bool (*listen)(struct listening *listening);
-    /* No more connections; frees `listening` now or once the kernel lets go of it. */
     void (*unlisten)(struct listening *listening);
     void (*accept_pause)(struct listening *listening);
     void (*accept_resume)(struct listening *listening);
@@ -105,9 +105,9 @@ struct loop {
 };
 
 /* One thread writes them, any may read. */
-#define STAT_ADD(counter, amount)                                                        \
-    atomic_store_explicit(&(counter),                                                    \
-                          atomic_load_explicit(&(counter), memory_order_relaxed) + (amount), \
+#define STAT_ADD(counter, amount)                                                                  \
+    atomic_store_explicit(&(counter),                                                              \
+                          atomic_load_explicit(&(counter), memory_order_relaxed) + (amount),       \
                           memory_order_relaxed)
 
 /* How to wait: for how many receives, and for how long at most before one is enough. Returns 1 when

@@ -59,7 +59,7 @@ static inline void links_append(struct links *list, struct links *element)
     list->previous = element;
 }
 
-#define LINKS_ENTRY(links, type, member) ((type *)((char *)(links) - offsetof(type, member)))
+#define LINKS_ENTRY(links, type, member) ((type *)((char *)(links)-offsetof(type, member)))
 
 /* ---- output memory */
 enum { OUTPUT_BLOCK_SIZE = 32 * 1024, OUTPUT_CHUNK_SPANS = 15 };
@@ -93,8 +93,8 @@ struct conn {
     char *window;     /* [window, sink.at) is written and not sealed */
     struct loop *loop;
     struct chunk *out_first, *out_last;
-    size_t out_bytes;    /* sealed and unsent */
-    size_t flight_bytes; /* of these, given to the kernel and not answered yet */
+    size_t out_bytes;      /* sealed and unsent */
+    size_t flight_bytes;   /* of these, given to the kernel and not answered yet */
     uint32_t flight_spans; /* their number, from the start of the first chunk */
     int fd;
     uint32_t active_window; /* the last activity window it received in */
@@ -102,13 +102,14 @@ struct conn {
     uint32_t progress_ms;   /* last bytes taken by the peer, or when it became congested */
     uint8_t pending;        /* operations the kernel owes a completion for */
     bool in_flight : 1;
-    bool dirty : 1;     /* on the loop's dirty list */
-    bool in_data : 1;   /* inside the handler's `data` */
+    bool dirty : 1;   /* on the loop's dirty list */
+    bool in_data : 1; /* inside the handler's `data` */
     bool congested : 1;
-    bool ended : 1;     /* the peer sends no more */
-    bool draining : 1;  /* closes once all is sent */
+    bool relieved : 1; /* no longer congested: `data` is due */
+    bool ended : 1;    /* the peer sends no more */
+    bool draining : 1; /* closes once all is sent */
     bool closing : 1;
-    bool silent : 1;    /* the handler refused it: no `closed` */
+    bool silent : 1; /* the handler refused it: no `closed` */
     /* --- of the io_uring loop */
     bool receiving : 1;
     bool receiving_direct : 1; /* into the caller's memory, not by the multishot */
@@ -117,6 +118,7 @@ struct conn {
     bool flying : 1;           /* its send is answered by the next submission */
     bool socket_full : 1;      /* the next send has to wait for room */
     bool send_failed : 1;
+    bool starved : 1; /* waits for receive buffers, on a list by `again` */
     /* --- of the epoll loop */
     bool readable : 1; /* as far as is known */
     bool hung_up : 1;
@@ -169,7 +171,7 @@ void conn_gone(struct conn *conn);
 void conn_init(struct conn *conn, struct loop *loop, int fd, struct listener *listener);
 /* Drops all that the connection owns. */
 void conn_deinit(struct conn *conn);
-/* Offers again what was left over while it was congested. */
+/* Goes on after loop_again: offers what was left over while it was congested, receives, sends. */
 void conn_resume(struct conn *conn);
 /* Seals what was written and takes the window away. False: memory is out, output was lost. */
 bool conn_window_close(struct conn *conn);

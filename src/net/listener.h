@@ -16,8 +16,8 @@ enum listener_kind { LISTENER_TCP, LISTENER_UNIX };
 struct listener {
     enum listener_kind kind;
     int fd;
-    uint16_t port;       /* TCP: as bound */
-    char address[128];   /* as text: "127.0.0.1", "::1", or the socket's path */
+    uint16_t port;     /* TCP: as bound */
+    char address[128]; /* as text: "127.0.0.1", "::1", or the socket's path */
     void *owner;
 };
 

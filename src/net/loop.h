@@ -4,8 +4,11 @@
  * net/loop_epoll.c). It moves bytes and knows no protocol.
  *
  * One thread owns a loop and all its connections; every function here must be called on it, except
- * loop_post and loop_stop. Callbacks run on it, inside loop_run. An iteration is: wait, `awake`,
- * callbacks for what happened, `asleep`, one send per connection with output.
+ * loop_post, loop_adopt, loop_stop and loop_stats. A loop may be created, listened on and destroyed
+ * by another thread than the one that runs it, but loop_run must always be called by the same.
+ * Callbacks run inside loop_run. An iteration is: wait, `awake`, callbacks for what happened,
+ * `asleep`, one send per connection with output. Only the `release` of bytes sent by reference may
+ * be called after `asleep`.
  *
  * Receiving: `data` gets all bytes that have arrived and were not consumed, in place, and returns how
  * many it consumed. What is left is kept by the connection and comes again, at the same offset, with
@@ -32,13 +35,14 @@ struct loop;
 
 enum loop_io { LOOP_IO_AUTO, LOOP_IO_URING, LOOP_IO_EPOLL };
 
+/* Of these only `data` and `closed` must be there, and `filled` where conn_receive_into is used. */
 struct loop_handler {
-    /* A new connection. False: close it. */
+    /* A new connection. False: close it, `closed` is not called then. */
     bool (*opened)(struct conn *conn);
     size_t (*data)(struct conn *conn, char *data, size_t size);
     /* A span asked for with conn_receive_into is complete. `data` goes on after it. */
     void (*filled)(struct conn *conn);
-    /* The connection is gone; last call for it. */
+    /* The connection is gone and the kernel uses none of its memory any more; last call for it. */
     void (*closed)(struct conn *conn);
     void (*awake)(struct loop *loop);  /* right after a wait */
     void (*asleep)(struct loop *loop); /* right before a wait */
@@ -48,21 +52,21 @@ struct loop_handler {
 
 struct loop_options {
     enum loop_io io;
-    uint32_t batch_wait_us;      /* longest adaptive wait; 0 turns it off (design: 200) */
-    uint32_t tick_ms;            /* 0: no ticks */
-    size_t output_soft_bytes;    /* 0: 1 MB */
-    uint32_t stall_timeout_ms;   /* 0: 60,000 */
-    uint32_t idle_timeout_ms;    /* 0: never; a connection that sends nothing for so long is closed */
+    uint32_t batch_wait_us;    /* longest adaptive wait; 0 turns it off (design: 200) */
+    uint32_t tick_ms;          /* 0: no ticks */
+    size_t output_soft_bytes;  /* 0: 1 MB */
+    uint32_t stall_timeout_ms; /* 0: 60,000 */
+    uint32_t idle_timeout_ms;  /* 0: never; a connection that sends nothing for so long is closed */
     const struct loop_handler *handler;
-    void *owner;                 /* loop_owner() */
+    void *owner; /* loop_owner() */
 };
 
 /* `why` (may be NULL) gets static text when LOOP_IO_AUTO had to take epoll, or on failure. */
-enum status loop_create(const struct loop_options *options, struct loop **out,
-                        const char **why) MUST_USE;
-/* Closes what is open, calling `closed`. Not while loop_run runs. */
+enum status loop_create(const struct loop_options *options, struct loop **out, const char **why)
+    MUST_USE;
+/* Closes what is open, calling `closed`; drops messages that have not run. Not while loop_run runs. */
 void loop_destroy(struct loop *loop);
-/* Until loop_stop. */
+/* Until loop_stop; returns at once when that was called before. */
 void loop_run(struct loop *loop);
 const char *loop_io_name(const struct loop *loop); /* "io_uring" or "epoll" */
 void *loop_owner(const struct loop *loop);
@@ -81,7 +85,8 @@ enum status loop_listen(struct loop *loop, struct listener *listener,
                         void (*accept_failed)(struct loop *loop, const char *why)) MUST_USE;
 /* Accepts no more on any listener of this loop. */
 void loop_unlisten(struct loop *loop);
-/* Takes over a connected descriptor; closes it when that fails. */
+/* From any thread: takes over a connected descriptor, in the next iteration unless this is the loop's
+ * own thread inside loop_run. Closes it when that fails. */
 void loop_adopt(struct loop *loop, int fd, struct listener *listener);
 
 struct loop_stats {
@@ -116,7 +121,8 @@ size_t conn_output_bytes(const struct conn *conn);
 size_t conn_input_bytes(const struct conn *conn);
 /* Stops calling `data`; flushes the output; closes. */
 void conn_close_after_flush(struct conn *conn);
-/* Closes now; output is lost. `closed` is called before the iteration ends, never inside this. */
+/* Closes now; output is lost. Of the callbacks only `closed` follows, never inside this, usually in
+ * this iteration, otherwise as soon as the kernel has let go of the connection. */
 void conn_close(struct conn *conn);
 bool conn_closing(const struct conn *conn);
 /* Only from within `data`: the `size` bytes after what `data` consumed this time go straight into

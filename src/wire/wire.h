@@ -51,9 +51,10 @@ enum { PARSER_BLOB_SIZE_MIN = 64 * 1024 };
  * Later arguments of the same request may be announced in the same way. */
 struct parser {
     const struct wire_limits *limits; /* may be changed between calls */
-    /* --- result of PARSE_DONE: argv, argc and blobs (command and hash are left alone), valid until
+    /* --- results of PARSE_DONE: argv, argc and blobs (command and hash are left alone), valid until
      * the next call. Blobs that nobody took are released by it (or by parser_reset). */
     struct request request;
+    bool rewritten; /* the request's bytes were changed; they must not be parsed again */
     /* --- results of PARSE_MORE */
     size_t need;        /* no use to call with fewer bytes than this, as announced; 0: unknown */
     size_t blob_need;   /* size of a big argument that has begun, or 0 */
@@ -61,17 +62,17 @@ struct parser {
     /* --- result of PARSE_BAD */
     const char *error; /* for the wire's protocol_error; static or inside this parser */
     /* --- private */
-    struct bytes *argv;       /* of an unfinished request: `data` is an offset (see wire.c) */
-    struct blob **blobs;      /* NULL, or argv_room elements */
-    char *kept;               /* arguments copied aside by parser_blob_begin */
+    struct bytes *argv;  /* of an unfinished request: `data` is an offset (see wire.c) */
+    struct blob **blobs; /* NULL, or argv_room elements */
+    char *kept;          /* arguments copied aside by parser_blob_begin */
     size_t kept_size, kept_room;
-    size_t offset;            /* parsed up to here */
-    size_t scanned;           /* no line end before here */
+    size_t offset;  /* parsed up to here */
+    size_t scanned; /* no line end before here */
     uint32_t argv_room;
-    uint32_t argc_total;      /* announced; 0: not yet */
-    uint32_t argc_done;       /* arrived */
-    uint32_t argc_kept;       /* arguments before this one lie in `kept` or in blobs */
-    uint32_t state;           /* enum parser_state */
+    uint32_t argc_total; /* announced; 0: not yet */
+    uint32_t argc_done;  /* arrived */
+    uint32_t argc_kept;  /* arguments before this one lie in `kept` or in blobs */
+    uint32_t state;      /* enum parser_state */
     char error_text[40];
 };
 
@@ -79,9 +80,10 @@ struct wire {
     const char *name;
     /* From the first `size` bytes of a connection. */
     enum detect (*detect)(const char *data, size_t size);
-    /* One request from the start of `data` (never NULL). DONE: `*consumed` bytes made it; argc 0 means nothing to
-     * run (an empty line). MORE: call again with the same start and more bytes; nothing is consumed.
-     * BAD: reply with protocol_error, then close. `data` may be changed in place, except by MORE. */
+    /* One request from the start of `data`, which is never NULL. DONE: `*consumed` bytes made it;
+     * argc 0 means nothing to run (an empty line). MORE: call again with the same start and more
+     * bytes; nothing is consumed. BAD: reply with protocol_error, then close. `data` may be changed
+     * in place, except by MORE. */
     enum parse (*parse)(struct parser *parser, char *data, size_t size, size_t *consumed);
     /* Renders parse's complaint. */
     void (*protocol_error)(struct reply *reply, const char *error);
@@ -102,7 +104,8 @@ void parser_move(struct parser *from, struct parser *to);
  * changed. */
 enum status parser_blob_begin(struct parser *parser, const char *data) MUST_USE;
 /* After parser_blob_begin: the announced argument is complete: `content` (blob_need bytes), which
- * lies in `blob`. The parser takes the caller's hold over. */
+ * lies in `blob`. The parser takes the caller's hold over. An owner that had to throw the bytes away
+ * gives NULL and nothing; the request, once read, has an empty argument there. */
 void parser_blob_received(struct parser *parser, struct blob *blob, struct bytes content);
 
 /* Decides from a connection's first bytes. MORE: `*out` untouched. There is always a wire. */
@@ -115,8 +118,8 @@ enum detect wire_detect(const char *data, size_t size, const struct wire **out);
 /* ---- for wires' parse functions */
 
 enum parser_state {
-    PARSER_EMPTY,     /* no request, no blobs, argv of ordinary size: nothing to clean up */
-    PARSER_DONE,      /* the last request left something for parser_reset to clean up */
+    PARSER_EMPTY, /* no request, no blobs, argv of ordinary size: nothing to clean up */
+    PARSER_DONE,  /* the last request left something for parser_reset to clean up */
     PARSER_UNFINISHED
 };
 

@@ -409,8 +409,8 @@ static void a_set_over_the_limit_is_refused_and_changes_nothing(void **state)
 {
     (void)state;
     struct fixture f = {.random = 1};
-    struct engine_config config = {.shards = 1, .hash_seed = 7, .start_ms = START_MS,
-                                   .memory_max_bytes = 1 << 20};
+    struct engine_config config = {
+        .shards = 1, .hash_seed = 7, .start_ms = START_MS, .memory_max_bytes = 1 << 20};
     assert_int_equal(engine_create(&config, &f.engine), STATUS_OK);
     f.access = (struct access){.engine = f.engine, .now_ms = START_MS};
     assert_int_equal(engine_thread_register(f.engine, &f.access.thread), STATUS_OK);
