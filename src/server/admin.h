@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The administrative commands' handlers (server/commands.def), one file per family:
+ * admin_auth.c, admin_client.c, admin_command.c, admin_config.c, admin_info.c, admin_server.c.
+ * Each call's client is a session.
+ */
+#ifndef LARDER_SERVER_ADMIN_H
+#define LARDER_SERVER_ADMIN_H
+
+#include "command/command.h"
+
+#define PARENT(...)
+#define COMMAND(name, handler, ...) command_handler handler;
+#define SUBCOMMAND(parent, name, handler, ...) command_handler handler;
+#include "server/commands.def"
+#undef SUBCOMMAND
+#undef COMMAND
+#undef PARENT
+
+/* Both command tables; before any lookup. */
+enum status admin_tables_add(void) MUST_USE;
+
+/* Emits the lines of a HELP subcommand, of which `lines` is a NULL-terminated list. */
+enum outcome admin_help(struct call *call, const char *parent, const char *const *lines);
+
+/* The Markdown tables of the reference. */
+void admin_print_commands(void);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * CONFIG: the option table, read and written by clients.
+ */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "command/call.h"
+#include "command/glob.h"
+#include "server/admin.h"
+#include "server/log.h"
+#include "server/session.h"
+#include "server/text.h"
+
+enum { NAME_SIZE_MAX = 64, SET_COUNT_MAX = 64 };
+
+/* Option names have no case, and neither have patterns for them. */
+static bool asked_for(const struct call *call, const struct option *option)
+{
+    for (uint32_t i = 2; i < call->argc; i++) {
+        char pattern[NAME_SIZE_MAX];
+        size_t size = call->argv[i].size;
+
+        if (size > sizeof(pattern))
+            continue;
+        for (size_t j = 0; j < size; j++) {
+            char c = call->argv[i].data[j];
+
+            pattern[j] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+        }
+        if (glob_match(bytes_of(pattern, size), bytes_of_text(option->name)))
+            return true;
+    }
+    return false;
+}
+
+enum outcome admin_config_get(struct call *call)
+{
+    struct options *options = &server_of(call)->options;
+    const struct reply_ops *ops = call->reply->ops;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < option_count(); i++)
+        count += asked_for(call, option_at(i));
+    ops->map(call->reply, count);
+    for (uint32_t i = 0; i < option_count(); i++) {
+        const struct option *option = option_at(i);
+
+        if (!asked_for(call, option))
+            continue;
+        char *value = options_show(options, option);
+        ops->bytes(call->reply, bytes_of_text(option->name));
+        if (value != NULL)
+            ops->bytes(call->reply, bytes_of_text(value));
+        else
+            ops->missing(call->reply);
+        alloc_free(value);
+    }
+    return OUTCOME_DONE;
+}
+
+static void refuse(struct call *call, const struct option *option, const char *why)
+{
+    reply_errorf(call->reply, "ERR", "CONFIG SET failed (possibly related to argument '%s') - %s",
+                 option->name, why);
+}
+
+/* Reads argument pair `pair`; everything is read before anything is stored. */
+static bool read_pair(struct call *call, uint32_t pair, const struct option **options,
+                      struct option_value *value)
+{
+    struct bytes name = call->argv[2 + 2 * pair], text = call->argv[3 + 2 * pair];
+    const struct option *option = option_find(name);
+    char message[OPTION_MESSAGE_SIZE];
+
+    if (option == NULL) {
+        reply_errorf(call->reply, "ERR",
+                     "Unknown option or number of arguments for CONFIG SET - '%.*s'",
+                     (int)(name.size < 100 ? name.size : 100), name.data);
+        return false;
+    }
+    for (uint32_t i = 0; i < pair; i++) {
+        if (options[i] == option) {
+            refuse(call, option, "duplicate parameter");
+            return false;
+        }
+    }
+    if (option->when != OPTION_LIVE) {
+        refuse(call, option, "can't set immutable config");
+        return false;
+    }
+    if (!option_parse(option, text, value, message)) {
+        refuse(call, option, message);
+        return false;
+    }
+    options[pair] = option;
+    return true;
+}
+
+enum outcome admin_config_set(struct call *call)
+{
+    struct server *server = server_of(call);
+    const struct option *options[SET_COUNT_MAX];
+    struct option_value values[SET_COUNT_MAX];
+    uint32_t count = (call->argc - 2) / 2, done = 0;
+    char message[OPTION_MESSAGE_SIZE];
+
+    if (call->argc % 2 != 0) {
+        reply_wrong_arity(call->reply, call->command);
+        return OUTCOME_DONE;
+    }
+    if (count > SET_COUNT_MAX)
+        return call_status(call, STATUS_SYNTAX);
+    while (done < count && read_pair(call, done, options, &values[done]))
+        done++;
+    if (done < count) {
+        while (done > 0)
+            alloc_free(values[--done].text);
+        return OUTCOME_DONE;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        options_store(&server->options, options[i], values[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!server_option_changed(server, options[i], message)) {
+            refuse(call, options[i], message);
+            return OUTCOME_DONE;
+        }
+        log_line(LOG_VERBOSE, "client %llu changed %s", (unsigned long long)session_of(call)->id,
+                 options[i]->name);
+    }
+    return call_status(call, STATUS_OK);
+}
+
+enum outcome admin_config_resetstat(struct call *call)
+{
+    struct server *server = server_of(call);
+
+    engine_stats_reset(server->engine);
+    server_totals_reset(server);
+    return call_status(call, STATUS_OK);
+}
+
+enum outcome admin_config_help(struct call *call)
+{
+    static const char *const lines[] = {
+        "GET <pattern>",
+        "    Return parameters matching the glob-like <pattern> and their values.",
+        "SET <directive> <value>",
+        "    Set the configuration <directive> to <value>.",
+        "RESETSTAT",
+        "    Reset statistics reported by the INFO command.",
+        NULL,
+    };
+    return admin_help(call, "CONFIG", lines);
+}

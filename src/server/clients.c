@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See server/clients.h.
+ */
+#include "server/clients.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "server/text.h"
+
+void client_view_of(const struct session *session, struct client_view *out)
+{
+    out->id = session->id;
+    out->opened_ms = session->opened_ms;
+    out->active_ms = atomic_load_explicit(&session->active_ms, memory_order_relaxed);
+    out->last_command = atomic_load_explicit(&session->last_command, memory_order_relaxed);
+    out->listener = session->listener;
+    out->label = session->label;
+    if (out->label != NULL)
+        atomic_fetch_add(&out->label->holders, 1);
+    out->state = atomic_load_explicit(&session->state, memory_order_relaxed);
+    out->worker = session->worker->index;
+    out->fd = session->fd;
+    memcpy(out->peer, session->peer, sizeof(out->peer));
+}
+
+void client_view_end(struct client_view *view)
+{
+    label_release(view->label);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct client_view *left = a, *right = b;
+
+    return left->id < right->id ? -1 : left->id > right->id;
+}
+
+enum status clients_snapshot(struct server *server, struct client_view **out, uint32_t *out_count)
+{
+    struct client_view *views = NULL;
+    uint32_t count = 0, room = 0;
+
+    for (uint32_t i = 0; i < server->worker_count; i++) {
+        struct worker *worker = &server->workers[i];
+
+        for (;;) {
+            lock_acquire(&worker->sessions_lock);
+            uint32_t wanted = count + worker->session_count;
+            if (wanted <= room)
+                break;
+            lock_release(&worker->sessions_lock);
+            /* Never allocates under the lock: makes room for some more and looks again. */
+            room = wanted + 16;
+            struct client_view *more = alloc_resize(views, room * sizeof(*views));
+            if (more == NULL) {
+                clients_snapshot_end(views, count);
+                return STATUS_NO_MEMORY;
+            }
+            views = more;
+        }
+        for (struct session *session = worker->first; session != NULL; session = session->next)
+            client_view_of(session, &views[count++]);
+        lock_release(&worker->sessions_lock);
+    }
+    if (count > 0)
+        qsort(views, count, sizeof(*views), by_id);
+    *out = views;
+    *out_count = count;
+    return STATUS_OK;
+}
+
+void clients_snapshot_end(struct client_view *views, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        client_view_end(&views[i]);
+    alloc_free(views);
+}
+
+void client_view_address(const struct client_view *view, char *out, size_t size)
+{
+    if (view->peer[0] != '\0')
+        snprintf(out, size, "%s", view->peer);
+    else
+        snprintf(out, size, "%s:0", view->listener->address);
+}
+
+void client_view_local_address(const struct client_view *view, char *out, size_t size)
+{
+    const struct listener *listener = view->listener;
+
+    if (listener->kind == LISTENER_UNIX)
+        snprintf(out, size, "%s:0", listener->address);
+    else
+        snprintf(out, size, strchr(listener->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
+                 listener->address, listener->port);
+}
+
+static void write_part(struct buffer *out, const char *name, struct bytes part)
+{
+    text_append(out, " %s=", name);
+    sink_write_bytes(&out->sink, part);
+}
+
+void client_view_write(const struct client_view *view, int64_t now_ms, struct buffer *out)
+{
+    const struct command *command = view->last_command;
+    char address[160], local[160];
+
+    client_view_address(view, address, sizeof(address));
+    client_view_local_address(view, local, sizeof(local));
+    text_append(out, "id=%llu addr=%s laddr=%s fd=%d", (unsigned long long)view->id, address, local,
+                view->fd);
+    write_part(out, "name", label_part(view->label, SESSION_NAME));
+    text_append(out, " age=%lld idle=%lld flags=%s db=%u sub=0 psub=0 ssub=0 worker=%u cmd=",
+                (long long)(now_ms - view->opened_ms) / 1000,
+                (long long)(now_ms - view->active_ms) / 1000,
+                view->state & SESSION_IN_MULTI ? "x" : "N", view->state & SESSION_DB, view->worker);
+    if (command == NULL)
+        text_append(out, "NULL");
+    else if (command->parent != NULL)
+        text_append(out, "%s|%s", command->parent->name, command->name);
+    else
+        text_append(out, "%s", command->name);
+    text_append(out, " user=default redir=-1 resp=%u", view->state >> SESSION_RESP_SHIFT & 0xf);
+    write_part(out, "lib-name", label_part(view->label, SESSION_LIBRARY_NAME));
+    write_part(out, "lib-ver", label_part(view->label, SESSION_LIBRARY_VERSION));
+    text_append(out, "\n");
+}
+
+/* ---- closing */
+
+struct closing {
+    uint32_t count;
+    uint64_t ids[]; /* rising */
+};
+
+static void close_listed(struct loop *loop, void *argument)
+{
+    struct worker *worker = loop_owner(loop);
+    struct closing *closing = argument;
+    uint32_t at = 0;
+
+    /* The list is in order of id too. Only this thread changes it, so it needs no lock to look;
+     * conn_close calls `closed` later, so the walk is safe. */
+    for (struct session *session = worker->first; session != NULL && at < closing->count;
+         session = session->next) {
+        while (at < closing->count && closing->ids[at] < session->id)
+            at++;
+        if (at < closing->count && closing->ids[at] == session->id)
+            conn_close(session->conn);
+    }
+    alloc_free(closing);
+}
+
+enum status clients_close(struct worker *worker, const uint64_t *ids, uint32_t count)
+{
+    struct closing *closing = alloc_get(sizeof(*closing) + count * sizeof(*ids));
+
+    if (closing == NULL)
+        return STATUS_NO_MEMORY;
+    closing->count = count;
+    memcpy(closing->ids, ids, count * sizeof(*ids));
+    if (loop_post(worker->loop, close_listed, closing))
+        return STATUS_OK;
+    alloc_free(closing);
+    return STATUS_NO_MEMORY;
+}

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The option table and the values: reading, storing and showing them. Where values come from at
+ * start-up is server/options_load.c.
+ */
+#include "server/options.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/number.h"
+#include "os/memory.h"
+
+static const struct option rows[] = {
+#define OPTION(field, name, kind, default_text, min, max, choices, when, group, help)              \
+    {name, OPTION_##kind, OPTION_##when, default_text, min,                                        \
+     max,  choices,       group,         help,         offsetof(struct options, field)},
+#include "server/options.def"
+#undef OPTION
+};
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), NAME_SIZE_MAX = 64 };
+
+uint32_t option_count(void)
+{
+    return ROW_COUNT;
+}
+
+const struct option *option_at(uint32_t index)
+{
+    return &rows[index];
+}
+
+static bool is_text(const struct option *option)
+{
+    return option->kind == OPTION_TEXT || option->kind == OPTION_LIST;
+}
+
+static _Atomic int64_t *number_field(struct options *options, const struct option *option)
+{
+    return (_Atomic int64_t *)(void *)((char *)options + option->offset);
+}
+
+static char **text_field(const struct options *options, const struct option *option)
+{
+    return (char **)(void *)((char *)(uintptr_t)options + option->offset);
+}
+
+const struct option *option_find(struct bytes name)
+{
+    for (uint32_t i = 0; i < ROW_COUNT; i++)
+        if (bytes_equal_text_nocase(name, rows[i].name))
+            return &rows[i];
+    return NULL;
+}
+
+/* Levenshtein's distance, one row of the matrix at a time, case ignored. */
+static size_t edit_distance(struct bytes a, struct bytes b)
+{
+    size_t row[NAME_SIZE_MAX + 1];
+
+    if (a.size > NAME_SIZE_MAX || b.size > NAME_SIZE_MAX)
+        return a.size + b.size;
+    for (size_t j = 0; j <= b.size; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.size; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b.size; j++) {
+            bool same =
+                tolower((unsigned char)a.data[i - 1]) == tolower((unsigned char)b.data[j - 1]);
+            size_t best = diagonal + (same ? 0 : 1);
+
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[b.size];
+}
+
+const struct option *option_nearest(struct bytes name)
+{
+    const struct option *nearest = &rows[0];
+    size_t least = SIZE_MAX;
+
+    for (uint32_t i = 0; i < ROW_COUNT; i++) {
+        size_t distance = edit_distance(name, bytes_of_text(rows[i].name));
+
+        if (distance < least) {
+            least = distance;
+            nearest = &rows[i];
+        }
+    }
+    return nearest;
+}
+
+/* The next word of "a|b|c"; false at the end. */
+static bool choice_next(const char **at, struct bytes *out)
+{
+    if (**at == '\0')
+        return false;
+    *out = bytes_of(*at, strcspn(*at, "|"));
+    *at += out->size;
+    if (**at == '|')
+        (*at)++;
+    return true;
+}
+
+static bool parse_choice(const struct option *option, struct bytes text, int64_t *out,
+                         char *message)
+{
+    const char *at = option->choices;
+    struct bytes choice, nearest = {"", 0};
+    size_t least = SIZE_MAX;
+
+    for (int64_t i = 0; choice_next(&at, &choice); i++) {
+        size_t distance = edit_distance(text, choice);
+
+        if (distance == 0) {
+            *out = i;
+            return true;
+        }
+        if (distance < least) {
+            least = distance;
+            nearest = choice;
+        }
+    }
+    snprintf(message, OPTION_MESSAGE_SIZE, "argument must be one of %s; the nearest is %.*s",
+             option->choices, (int)nearest.size, nearest.data);
+    return false;
+}
+
+static bool parse_percent(struct bytes text, int64_t *out)
+{
+    double percent;
+
+    if (text.size == 0 || text.data[text.size - 1] != '%' ||
+        !number_parse_double(bytes_of(text.data, text.size - 1), &percent) || percent <= 0 ||
+        percent > 100)
+        return false;
+    *out = (int64_t)((double)os_memory_limit_bytes() * percent / 100);
+    return true;
+}
+
+static bool parse_octal(struct bytes text, int64_t *out)
+{
+    int64_t number = 0;
+
+    if (text.size == 0 || text.size > 6)
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '7')
+            return false;
+        number = number * 8 + (text.data[i] - '0');
+    }
+    *out = number;
+    return true;
+}
+
+/* Everything but ENUM, TEXT and LIST. `*wants` names what the kind takes. */
+static bool parse_number(const struct option *option, struct bytes text, int64_t *out,
+                         const char **wants)
+{
+    uint64_t number = 0;
+    bool good = false;
+
+    switch (option->kind) {
+    case OPTION_BOOL:
+        *wants = "'yes' or 'no'";
+        *out = bytes_equal_text_nocase(text, "yes");
+        return *out != 0 || bytes_equal_text_nocase(text, "no");
+    case OPTION_INTEGER:
+        *wants = "a number";
+        return number_parse_i64(text, out);
+    case OPTION_OCTAL:
+        *wants = "an octal number";
+        return parse_octal(text, out);
+    case OPTION_MEMORY:
+        *wants = "a memory value (bytes, 512mb, 8gb) or a percentage";
+        if (parse_percent(text, out))
+            return true;
+        good = number_parse_size(text, &number);
+        break;
+    case OPTION_SIZE:
+        *wants = "a memory value (bytes, 64kb, 512mb)";
+        good = number_parse_size(text, &number);
+        break;
+    default:
+        *wants = "a duration (10, 250ms, 5m)";
+        good =
+            number_parse_duration_us(text, option->kind == OPTION_SECONDS ? 1000000 : 1, &number);
+        break;
+    }
+    *out = (int64_t)number;
+    return good && number <= INT64_MAX;
+}
+
+static char *copy_text(struct bytes text)
+{
+    char *copy = alloc_get(text.size + 1);
+
+    if (copy != NULL) {
+        if (text.size != 0)
+            memcpy(copy, text.data, text.size);
+        copy[text.size] = '\0';
+    }
+    return copy;
+}
+
+static void show_number(const struct option *option, int64_t number, char *out, size_t size);
+
+bool option_parse(const struct option *option, struct bytes text, struct option_value *out,
+                  char *message)
+{
+    const char *wants = NULL;
+
+    *out = (struct option_value){0, NULL};
+    if (is_text(option)) {
+        if (memchr(text.data, '\0', text.size) != NULL) {
+            snprintf(message, OPTION_MESSAGE_SIZE, "argument must not contain a zero byte");
+            return false;
+        }
+        out->text = copy_text(text);
+        if (out->text == NULL)
+            snprintf(message, OPTION_MESSAGE_SIZE, "out of memory");
+        return out->text != NULL;
+    }
+    if (option->kind == OPTION_ENUM)
+        return parse_choice(option, text, &out->number, message);
+    if (!parse_number(option, text, &out->number, &wants)) {
+        snprintf(message, OPTION_MESSAGE_SIZE, "argument must be %s", wants);
+        return false;
+    }
+    if (option->kind != OPTION_BOOL && (out->number < option->min || out->number > option->max)) {
+        char least[32], most[32];
+
+        show_number(option, option->min, least, sizeof(least));
+        show_number(option, option->max, most, sizeof(most));
+        snprintf(message, OPTION_MESSAGE_SIZE, "argument must be between %s and %s inclusive",
+                 least, most);
+        return false;
+    }
+    return true;
+}
+
+void options_store(struct options *options, const struct option *option, struct option_value value)
+{
+    if (!is_text(option)) {
+        atomic_store(number_field(options, option), value.number);
+        return;
+    }
+    lock_acquire(&options->lock);
+    char **field = text_field(options, option);
+    char *old = *field;
+    *field = value.text;
+    lock_release(&options->lock);
+    alloc_free(old);
+}
+
+/* Durations take the unit of a bare number where they come out whole, else a smaller one. */
+static void show_duration(int64_t unit_us, int64_t duration_us, char *out, size_t size)
+{
+    if (duration_us % unit_us == 0)
+        snprintf(out, size, "%lld", (long long)(duration_us / unit_us));
+    else if (duration_us % 1000 == 0)
+        snprintf(out, size, "%lldms", (long long)(duration_us / 1000));
+    else
+        snprintf(out, size, "%lldus", (long long)duration_us);
+}
+
+static void show_number(const struct option *option, int64_t number, char *out, size_t size)
+{
+    const char *at = option->choices;
+    struct bytes choice = {"", 0};
+
+    switch (option->kind) {
+    case OPTION_BOOL:
+        snprintf(out, size, "%s", number != 0 ? "yes" : "no");
+        break;
+    case OPTION_OCTAL:
+        snprintf(out, size, "%llo", (unsigned long long)number);
+        break;
+    case OPTION_SECONDS:
+        show_duration(1000000, number, out, size);
+        break;
+    case OPTION_MICROSECONDS:
+        show_duration(1, number, out, size);
+        break;
+    case OPTION_ENUM:
+        for (int64_t i = 0; i <= number; i++)
+            choice_next(&at, &choice);
+        snprintf(out, size, "%.*s", (int)choice.size, choice.data);
+        break;
+    default:
+        snprintf(out, size, "%lld", (long long)number);
+        break;
+    }
+}
+
+char *options_show(struct options *options, const struct option *option)
+{
+    char number[64];
+    char *copy;
+
+    if (!is_text(option)) {
+        show_number(option, atomic_load(number_field(options, option)), number, sizeof(number));
+        return copy_text(bytes_of_text(number));
+    }
+    lock_acquire(&options->lock);
+    copy = copy_text(bytes_of_text(*text_field(options, option)));
+    lock_release(&options->lock);
+    return copy;
+}
+
+const char *options_text(const struct options *options, const struct option *option)
+{
+    return *text_field(options, option);
+}
+
+bool options_password_is(struct options *options, struct bytes given)
+{
+    lock_acquire(&options->lock);
+    size_t size = strlen(options->requirepass);
+    unsigned char difference = given.size == size ? 0 : 1;
+
+    for (size_t i = 0; i < given.size; i++)
+        difference |=
+            (unsigned char)given.data[i] ^ (unsigned char)options->requirepass[i < size ? i : size];
+    lock_release(&options->lock);
+    return difference == 0;
+}
+
+bool options_password_set(struct options *options)
+{
+    lock_acquire(&options->lock);
+    bool set = options->requirepass[0] != '\0';
+    lock_release(&options->lock);
+    return set;
+}
+
+enum status options_init(struct options *options)
+{
+    char message[OPTION_MESSAGE_SIZE];
+
+    memset(options, 0, sizeof(*options));
+    for (uint32_t i = 0; i < ROW_COUNT; i++) {
+        struct option_value value;
+
+        if (!option_parse(&rows[i], bytes_of_text(rows[i].default_text), &value, message)) {
+            assert(is_text(&rows[i])); /* a default in the table is always good */
+            options_deinit(options);
+            return STATUS_NO_MEMORY;
+        }
+        options_store(options, &rows[i], value);
+    }
+    return STATUS_OK;
+}
+
+void options_deinit(struct options *options)
+{
+    for (uint32_t i = 0; i < ROW_COUNT; i++) {
+        if (!is_text(&rows[i]))
+            continue;
+        alloc_free(*text_field(options, &rows[i]));
+        *text_field(options, &rows[i]) = NULL;
+    }
+}
+
+void options_print_help(void)
+{
+    const char *group = "";
+
+    puts("usage: larder [FILE] [--OPTION VALUE]...\n\n"
+         "A cache server for Redis clients. Options may also stand in a file, one `name value` a\n"
+         "line, and in the environment as LARDER_NAME. Flags win over the environment, and the\n"
+         "environment over the file.\n\n"
+         "  --help     shows this\n"
+         "  --version  shows the version");
+    for (uint32_t i = 0; i < ROW_COUNT; i++) {
+        if (rows[i].when == OPTION_FIXED)
+            continue;
+        if (strcmp(group, rows[i].group) != 0)
+            printf("\n%s\n", rows[i].group);
+        group = rows[i].group;
+        printf("  --%s", rows[i].name);
+        if (rows[i].choices != NULL)
+            printf(" %s", rows[i].choices);
+        if (rows[i].default_text[0] != '\0')
+            printf(" (default %s)", rows[i].default_text);
+        printf("\n      %s\n", rows[i].help);
+    }
+}
+
+void options_print_reference(void)
+{
+    static const char *const kinds[] = {"yes or no",
+                                        "number",
+                                        "octal number",
+                                        "size",
+                                        "size or percentage",
+                                        "duration, seconds",
+                                        "duration, microseconds",
+                                        "choice",
+                                        "text",
+                                        "list"};
+    static const char *const whens[] = {"yes", "no", "no (fixed)"};
+    const char *group = "";
+
+    puts("# Options\n\n<!-- generated by larder --dump-reference options -->\n\n"
+         "A duration's or size's unit is optional: a bare size is in bytes.");
+    for (uint32_t i = 0; i < ROW_COUNT; i++) {
+        const struct option *row = &rows[i];
+
+        if (strcmp(group, row->group) != 0)
+            printf("\n## %s\n\n| option | takes | default | CONFIG SET | what it does |\n"
+                   "|---|---|---|---|---|\n",
+                   row->group);
+        group = row->group;
+        printf("| `%s` | %s", row->name, kinds[row->kind]);
+        for (const char *at = row->choices, *separator = ": "; at != NULL;) {
+            struct bytes choice;
+
+            if (!choice_next(&at, &choice))
+                break;
+            printf("%s`%.*s`", separator, (int)choice.size, choice.data);
+            separator = ", ";
+        }
+        printf(row->default_text[0] != '\0' ? " | `%s`" : " | %s", row->default_text);
+        printf(" | %s | %s |\n", whens[row->when], row->help);
+    }
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See server/server.h. Starting: limits, engine, listeners, workers, in this order, so that nobody
+ * is accepted before everything is there. Stopping: no more connections, every open one is read to
+ * the end of what has arrived, answered and closed; then the threads end.
+ */
+#include "server/server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "os/clock.h"
+#include "os/process.h"
+#include "os/socket.h"
+#include "server/log.h"
+#include "server/worker.h"
+
+enum {
+    /* Descriptors that are not a client's: files, listeners, rings and wake-ups of the loops. */
+    DESCRIPTORS_SPARE = 32,
+    DESCRIPTORS_PER_WORKER = 8,
+    LISTEN_ATTEMPTS = 20,
+    LISTEN_INTERVAL_MS = 50,
+    SAMPLE_INTERVAL_MS = 1000,
+    DRAIN_POLL_MS = 100,
+    DRIFT_WARNING_MS = 1000
+};
+
+/* ---- starting */
+
+static bool raise_descriptors(struct server *server)
+{
+    uint64_t clients = (uint64_t)server->options.maxclients;
+    uint64_t other = DESCRIPTORS_SPARE + (uint64_t)server->options.threads * DESCRIPTORS_PER_WORKER;
+    uint64_t limit = process_descriptors_raise(clients + other);
+
+    if (limit >= clients + other)
+        return true;
+    uint64_t possible = limit > other ? limit - other : 1;
+    log_line(LOG_WARNING,
+             "maxclients lowered from %llu to %llu: this process may open %llu descriptors; raise "
+             "the limit with ulimit -n %llu",
+             (unsigned long long)clients, (unsigned long long)possible, (unsigned long long)limit,
+             (unsigned long long)(clients + other));
+    server->options.maxclients = (int64_t)possible;
+    return false;
+}
+
+/* Words of a list option, one at a time. */
+static bool next_word(const char **at, char *out, size_t size)
+{
+    *at += strspn(*at, " ");
+    size_t length = strcspn(*at, " ");
+    if (length == 0)
+        return false;
+    snprintf(out, size, "%.*s", (int)length, *at);
+    *at += length;
+    return true;
+}
+
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0 ||
+           strcmp(address, "localhost") == 0;
+}
+
+/* Anybody who reaches the port could read and change everything. */
+static bool protected_mode_allows(struct server *server)
+{
+    const char *at = server->options.bind;
+    char word[128];
+
+    if (!server->options.protected_mode || server->options.port == 0 ||
+        options_password_set(&server->options))
+        return true;
+    while (next_word(&at, word, sizeof(word))) {
+        const char *address = word[0] == '-' ? word + 1 : word;
+
+        if (is_loopback(address))
+            continue;
+        log_line(LOG_WARNING,
+                 "refusing to start: --bind %s lets other machines connect and there is no "
+                 "password. Set one with --requirepass, bind to 127.0.0.1 only, or, where "
+                 "something else keeps strangers out, add --protected-mode no",
+                 address);
+        return false;
+    }
+    return true;
+}
+
+/* Opens one and counts it. A predecessor that was killed may hold its sockets for a moment longer
+ * than its process lives, since the kernel takes io_uring apart in the background; so it is tried
+ * again for a while before the failure counts. */
+static bool add_listener(struct server *server, const char *address, bool tcp)
+{
+    struct options *options = &server->options;
+    uint32_t backlog = (uint32_t)options->tcp_backlog;
+    char message[512];
+
+    if (server->listener_count == SERVER_LISTENERS_MAX) {
+        log_line(LOG_WARNING, "too many addresses to listen on: at most %d", SERVER_LISTENERS_MAX);
+        return false;
+    }
+    for (int attempt = 0; attempt < LISTEN_ATTEMPTS; attempt++) {
+        struct listener *listener = &server->listeners[server->listener_count];
+        enum status status = tcp ? listener_open_tcp(address, (uint16_t)options->port, backlog,
+                                                     listener, message, sizeof(message))
+                                 : listener_open_unix(address, (uint32_t)options->unixsocketperm,
+                                                      backlog, listener, message, sizeof(message));
+
+        if (status == STATUS_OK) {
+            server->listener_count++;
+            return true;
+        }
+        clock_sleep_ms(LISTEN_INTERVAL_MS);
+    }
+    log_line(LOG_WARNING, "%s", message);
+    return false;
+}
+
+static bool address_exists(const char *address)
+{
+    uint16_t port;
+    int fd;
+
+    if (socket_listen_tcp(address, 0, 1, &fd, &port) != IO_OK)
+        return false;
+    socket_close(fd);
+    return true;
+}
+
+static bool start_listening(struct server *server)
+{
+    const struct options *options = &server->options;
+    const char *at = options->bind;
+    char word[128];
+
+    while (options->port != 0 && next_word(&at, word, sizeof(word))) {
+        bool optional = word[0] == '-';
+        const char *address = optional ? word + 1 : word;
+
+        if (optional && !address_exists(address))
+            log_line(LOG_VERBOSE, "not listening on %s, which this machine lacks", address);
+        else if (!add_listener(server, address, true))
+            return false;
+    }
+    if (options->unixsocket[0] != '\0' && !add_listener(server, options->unixsocket, false))
+        return false;
+    if (server->listener_count == 0)
+        log_line(LOG_WARNING, "nothing to listen on: give --port, --bind or --unixsocket");
+    return server->listener_count > 0;
+}
+
+static bool start_engine(struct server *server)
+{
+    struct engine_config config = {
+        .memory_max_bytes = (uint64_t)server->options.maxmemory,
+        .workers = (uint32_t)server->options.threads,
+        .shards = (uint32_t)server->options.shards,
+        .start_ms = server->started_ms,
+        .background = true,
+    };
+
+    if (engine_create(&config, &server->engine) == STATUS_OK)
+        return true;
+    log_line(LOG_WARNING, "cannot create the engine: memory is out");
+    return false;
+}
+
+static bool start_workers(struct server *server)
+{
+    uint32_t wanted = (uint32_t)server->options.threads;
+    const char *why = NULL;
+
+    server->workers = alloc_aligned(__alignof__(struct worker), wanted * sizeof(struct worker));
+    if (server->workers == NULL) {
+        log_line(LOG_WARNING, "cannot create the workers: memory is out");
+        return false;
+    }
+    for (uint32_t i = 0; i < wanted; i++) {
+        if (worker_init(&server->workers[i], server, i, &why) != STATUS_OK) {
+            log_line(LOG_WARNING, "cannot create worker %u%s: %s", i,
+                     server->options.io == LOOP_IO_URING ? " on io_uring (try --io auto)" : "",
+                     why != NULL ? why : "the system refused");
+            return false;
+        }
+        server->worker_count++;
+        if (i == 0 && why != NULL)
+            log_line(LOG_NOTICE, "using epoll instead of io_uring: %s", why);
+    }
+    if (worker_listen(&server->workers[0]) != STATUS_OK) {
+        log_line(LOG_WARNING, "cannot accept connections: memory is out");
+        return false;
+    }
+    for (uint32_t i = 0; i < wanted; i++) {
+        if (worker_start(&server->workers[i]) != STATUS_OK) {
+            log_line(LOG_WARNING, "cannot start worker %u: the system allows no more threads", i);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void announce(struct server *server)
+{
+    char where[700] = "";
+    size_t size = 0;
+
+    for (uint32_t i = 0; i < server->listener_count && size < sizeof(where); i++) {
+        const struct listener *listener = &server->listeners[i];
+        const char *separator = i > 0 ? ", " : "";
+
+        if (listener->kind == LISTENER_UNIX)
+            size += (size_t)snprintf(where + size, sizeof(where) - size, "%s%s", separator,
+                                     listener->address);
+        else
+            size +=
+                (size_t)snprintf(where + size, sizeof(where) - size,
+                                 strchr(listener->address, ':') != NULL ? "%s[%s]:%u" : "%s%s:%u",
+                                 separator, listener->address, listener->port);
+    }
+    log_line(LOG_NOTICE, "ready to accept connections on %s", where);
+}
+
+bool server_start(struct server *server)
+{
+    struct options *options = &server->options;
+
+    server->started_ms = clock_engine_ms();
+    if (options->threads == 0)
+        options->threads = thread_cpu_count();
+    log_level_set((enum log_level)options->loglevel);
+    server->limits = wire_limits_default;
+    server->limits.argument_size_max = (size_t)options->argument_size_max;
+    server->limits.query_size_max = (size_t)options->query_size_max;
+    if (!protected_mode_allows(server))
+        return false;
+    raise_descriptors(server);
+    if (!start_engine(server) || !start_listening(server) || !start_workers(server))
+        return false;
+    log_line(LOG_NOTICE, "larder %s: process %llu, %u workers on %s, %llu MB for data",
+             LARDER_VERSION, (unsigned long long)process_id(), server->worker_count,
+             loop_io_name(server->workers[0].loop),
+             (unsigned long long)options->maxmemory / 1048576);
+    if (options->maxmemory_policy != 0)
+        log_line(LOG_WARNING, "maxmemory-policy: nothing is evicted yet, so writes above maxmemory "
+                              "are refused as with noeviction");
+    announce(server);
+    return true;
+}
+
+/* ---- totals */
+
+static void sum_totals(struct server *server, struct server_totals *out)
+{
+    memset(out, 0, sizeof(*out));
+    for (uint32_t i = 0; i < server->worker_count; i++) {
+        struct worker *worker = &server->workers[i];
+        struct loop_stats stats;
+
+        loop_stats(worker->loop, &stats);
+        out->commands += atomic_load_explicit(&worker->commands, memory_order_relaxed);
+        out->errors += atomic_load_explicit(&worker->errors, memory_order_relaxed);
+        out->connections += atomic_load_explicit(&worker->connections, memory_order_relaxed);
+        out->rejected += atomic_load_explicit(&worker->rejected, memory_order_relaxed);
+        out->bytes_received += stats.bytes_received;
+        out->bytes_sent += stats.bytes_sent;
+    }
+}
+
+void server_totals(struct server *server, struct server_totals *out)
+{
+    lock_acquire(&server->baseline_lock);
+    struct server_totals baseline = server->baseline;
+    lock_release(&server->baseline_lock);
+
+    sum_totals(server, out);
+    out->commands -= baseline.commands;
+    out->errors -= baseline.errors;
+    out->connections -= baseline.connections;
+    out->rejected -= baseline.rejected;
+    out->bytes_received -= baseline.bytes_received;
+    out->bytes_sent -= baseline.bytes_sent;
+}
+
+/* The loops' own counters restart as well, but only their maxima: the rest is counted from here. */
+void server_totals_reset(struct server *server)
+{
+    struct server_totals totals;
+
+    for (uint32_t i = 0; i < server->worker_count; i++)
+        loop_stats_reset(server->workers[i].loop);
+    sum_totals(server, &totals);
+    lock_acquire(&server->baseline_lock);
+    server->baseline = totals;
+    lock_release(&server->baseline_lock);
+}
+
+uint64_t server_used_bytes(struct server *server, const struct engine_stats *stats)
+{
+    uint64_t used = stats->used_bytes, peak = atomic_load(&server->used_peak_bytes);
+
+    while (used > peak && !atomic_compare_exchange_weak(&server->used_peak_bytes, &peak, used)) {
+    }
+    return used;
+}
+
+/* ---- options that change */
+
+static bool changed_maxmemory(struct server *server, char *message)
+{
+    (void)message;
+    engine_memory_max_set(server->engine, (uint64_t)server->options.maxmemory);
+    return true;
+}
+
+static bool changed_maxclients(struct server *server, char *message)
+{
+    if (raise_descriptors(server))
+        return true;
+    snprintf(message, OPTION_MESSAGE_SIZE,
+             "The operating system is not able to handle the specified number of clients, try "
+             "with %lld",
+             (long long)server->options.maxclients);
+    return false;
+}
+
+static bool changed_loglevel(struct server *server, char *message)
+{
+    (void)message;
+    log_level_set((enum log_level)server->options.loglevel);
+    return true;
+}
+
+bool server_option_changed(struct server *server, const struct option *option, char *message)
+{
+    static const struct {
+        size_t offset;
+        bool (*changed)(struct server *server, char *message);
+    } hooks[] = {
+        {offsetof(struct options, maxmemory), changed_maxmemory},
+        {offsetof(struct options, maxclients), changed_maxclients},
+        {offsetof(struct options, loglevel), changed_loglevel},
+    };
+
+    for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
+        if (hooks[i].offset == option->offset)
+            return hooks[i].changed(server, message);
+    return true; /* it is read where it is used */
+}
+
+/* ---- running and stopping */
+
+void server_ask_stop(struct server *server, enum server_stop how)
+{
+    int now = atomic_load(&server->stop);
+
+    while (now < (int)how && !atomic_compare_exchange_weak(&server->stop, &now, (int)how)) {
+    }
+    signal_raise(&server->wake);
+}
+
+void server_note_hangup(struct server *server)
+{
+    atomic_store(&server->hung_up, true);
+    signal_raise(&server->wake);
+}
+
+/* What the main thread remembers between two samples. */
+struct sample {
+    uint64_t at_ns, commands;
+    bool drifts;
+};
+
+static void sample(struct server *server, struct sample *last)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    struct server_totals totals;
+    struct engine_stats stats;
+
+    if (now_ns - last->at_ns < SAMPLE_INTERVAL_MS * UINT64_C(1000000))
+        return;
+    sum_totals(server, &totals);
+    atomic_store(&server->commands_per_s,
+                 (totals.commands - last->commands) * 1000000000 / (now_ns - last->at_ns));
+    engine_stats(server->engine, &stats);
+    server_used_bytes(server, &stats);
+    int64_t drift_ms = clock_wall_ms() - clock_engine_ms();
+    bool drifts = drift_ms > DRIFT_WARNING_MS || drift_ms < -DRIFT_WARNING_MS;
+    if (drifts && !last->drifts)
+        log_line(LOG_WARNING,
+                 "the wall clock is %lld ms away from the time keys expire by; absolute times from "
+                 "clients are off by as much",
+                 (long long)drift_ms);
+    *last = (struct sample){now_ns, totals.commands, drifts};
+}
+
+static void drain(struct server *server)
+{
+    uint64_t timeout_ms = (uint64_t)server->options.shutdown_timeout_us / 1000;
+    uint64_t end_ns = clock_monotonic_ns() + timeout_ms * 1000000;
+
+    for (uint32_t i = 0; i < server->worker_count; i++)
+        worker_drain(&server->workers[i]);
+    while (atomic_load(&server->clients) > 0 && atomic_load(&server->stop) == SERVER_STOPS &&
+           clock_monotonic_ns() < end_ns)
+        signal_wait(&server->wake, DRAIN_POLL_MS);
+    uint32_t left = atomic_load(&server->clients);
+    if (left > 0)
+        log_line(LOG_WARNING, "closing %u connections that have not taken their replies", left);
+}
+
+void server_run(struct server *server)
+{
+    struct sample last = {clock_monotonic_ns(), 0, false};
+
+    while (atomic_load(&server->stop) == SERVER_RUNS) {
+        signal_wait(&server->wake, SAMPLE_INTERVAL_MS);
+        if (atomic_exchange(&server->hung_up, false))
+            log_line(LOG_NOTICE, "SIGHUP ignored: there is nothing to load again");
+        sample(server, &last);
+    }
+    log_line(LOG_NOTICE, "stopping");
+    drain(server);
+    for (uint32_t i = 0; i < server->worker_count; i++)
+        worker_stop(&server->workers[i]);
+}
+
+void server_end(struct server *server)
+{
+    /* All threads end before any worker goes, since each may post to any other. */
+    for (uint32_t i = 0; i < server->worker_count; i++)
+        worker_stop(&server->workers[i]);
+    for (uint32_t i = 0; i < server->worker_count; i++)
+        worker_join(&server->workers[i]);
+    for (uint32_t i = 0; i < server->worker_count; i++)
+        worker_deinit(&server->workers[i]);
+    alloc_free(server->workers);
+    for (uint32_t i = 0; i < server->listener_count; i++)
+        listener_close(&server->listeners[i]);
+    if (server->engine != NULL)
+        engine_destroy(server->engine);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The server: options, engine, listeners and workers, joined for the life of the process.
+ *
+ * The main thread starts everything, then sleeps: it wakes once a second to sample rates, and when
+ * somebody asks the server to stop. It never touches a connection. Fields are set before the
+ * workers start and constant afterwards, or atomic; what else has a lock says so.
+ */
+#ifndef LARDER_SERVER_SERVER_H
+#define LARDER_SERVER_SERVER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "net/listener.h"
+#include "os/thread.h"
+#include "server/options.h"
+#include "wire/wire.h"
+
+/* What Redis clients take the server for (design: semantics and error texts are those of 7.2.4). */
+#define SERVER_REDIS_VERSION "7.2.4"
+
+enum { SERVER_LISTENERS_MAX = 32 };
+
+struct worker;
+
+/* How far a stop has come. */
+enum server_stop { SERVER_RUNS, SERVER_STOPS, SERVER_STOPS_NOW };
+
+/* Summed over workers; what INFO calls stats. */
+struct server_totals {
+    uint64_t commands, errors, connections, rejected, bytes_received, bytes_sent;
+};
+
+struct server {
+    struct options options;
+    struct engine *engine;
+    struct listener listeners[SERVER_LISTENERS_MAX];
+    uint32_t listener_count;
+    struct worker *workers;
+    uint32_t worker_count;
+    struct wire_limits limits; /* of authenticated clients */
+    int64_t started_ms;        /* engine time */
+    _Atomic uint32_t clients;  /* connections being served */
+    _Atomic uint64_t client_id_last;
+    _Atomic int stop;                /* enum server_stop; only grows */
+    _Atomic bool hung_up;            /* a SIGHUP came */
+    struct signal_flag wake;         /* wakes the main thread */
+    _Atomic uint64_t commands_per_s; /* over the last second or so */
+    _Atomic uint64_t used_peak_bytes;
+    struct lock baseline_lock;     /* guards: */
+    struct server_totals baseline; /* totals at CONFIG RESETSTAT */
+};
+
+/* Options are loaded already. Logs what is wrong and returns false. */
+bool server_start(struct server *server);
+/* Until somebody asks to stop and everything is closed. */
+void server_run(struct server *server);
+/* Frees what server_start made, after it failed too. */
+void server_end(struct server *server);
+
+/* From any thread and from signal handlers. */
+void server_ask_stop(struct server *server, enum server_stop how);
+/* SIGHUP: remembered and logged by the main thread. */
+void server_note_hangup(struct server *server);
+
+/* Since the start, or the last reset. */
+void server_totals(struct server *server, struct server_totals *out);
+/* CONFIG RESETSTAT. */
+void server_totals_reset(struct server *server);
+/* Bytes used by data now; keeps the peak up to date. */
+uint64_t server_used_bytes(struct server *server, const struct engine_stats *stats);
+/* After CONFIG SET stored a value: makes it take effect. False: it cannot, `message` says why. */
+bool server_option_changed(struct server *server, const struct option *option, char *message);
+
+#endif

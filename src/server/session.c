@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See server/session.h. The way of a request: bytes arrive in place (data), up to WORKER_BATCH_MAX
+ * requests are parsed, their keys' lines prefetched, and then they run in order, replies going to
+ * the connection's sink.
+ *
+ * A request that has not arrived whole moves with its parser into `pending`, and so does one with a
+ * big argument, whose bytes are received straight into the memory that the value will have.
+ */
+#include "server/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "command/dispatch.h"
+#include "engine/blob.h"
+#include "os/clock.h"
+#include "os/socket.h"
+#include "server/log.h"
+
+/* An unfinished request of fewer bytes is read again from its start, which is cheaper than moving
+ * its parser. */
+enum { REPARSE_SIZE_MAX = 512 };
+
+/* ---- labels */
+
+struct bytes label_part(const struct label *label, enum session_label which)
+{
+    if (label == NULL)
+        return (struct bytes){NULL, 0};
+    return which == SESSION_NAME           ? label->name
+           : which == SESSION_LIBRARY_NAME ? label->library_name
+                                           : label->library_version;
+}
+
+void label_release(struct label *label)
+{
+    if (label != NULL && atomic_fetch_sub(&label->holders, 1) == 1)
+        alloc_free(label);
+}
+
+static struct bytes copy_part(char **at, struct bytes part)
+{
+    struct bytes copy = {*at, part.size};
+
+    if (part.size != 0)
+        memcpy(*at, part.data, part.size);
+    *at += part.size;
+    return copy;
+}
+
+enum status session_label_set(struct session *session, enum session_label which, struct bytes text)
+{
+    struct bytes parts[3];
+    struct label *old = session->label, *label = NULL;
+    size_t size = 0;
+
+    for (int i = 0; i < 3; i++) {
+        parts[i] = (int)which == i ? text : label_part(old, (enum session_label)i);
+        size += parts[i].size;
+    }
+    if (size > 0) {
+        label = alloc_get(sizeof(*label) + size);
+        if (label == NULL)
+            return STATUS_NO_MEMORY;
+        char *at = label->text;
+
+        atomic_init(&label->holders, 1);
+        label->name = copy_part(&at, parts[SESSION_NAME]);
+        label->library_name = copy_part(&at, parts[SESSION_LIBRARY_NAME]);
+        label->library_version = copy_part(&at, parts[SESSION_LIBRARY_VERSION]);
+    }
+    lock_acquire(&session->worker->sessions_lock);
+    session->label = label;
+    lock_release(&session->worker->sessions_lock);
+    label_release(old);
+    return STATUS_OK;
+}
+
+/* ---- life */
+
+void session_show(struct session *session)
+{
+    const struct client *client = &session->client;
+    uint32_t state = client->db | session->reply.version << SESSION_RESP_SHIFT |
+                     (client->in_multi ? SESSION_IN_MULTI : 0) |
+                     (client->watcher != NULL ? SESSION_WATCHES : 0);
+
+    atomic_store_explicit(&session->state, state, memory_order_relaxed);
+}
+
+bool session_local(const struct session *session)
+{
+    return session->peer[0] == '\0' || strncmp(session->peer, "127.", 4) == 0 ||
+           strncmp(session->peer, "[::1]:", 6) == 0;
+}
+
+static void enlist(struct worker *worker, struct session *session)
+{
+    lock_acquire(&worker->sessions_lock);
+    session->previous = worker->last;
+    if (worker->last != NULL)
+        worker->last->next = session;
+    else
+        worker->first = session;
+    worker->last = session;
+    worker->session_count++;
+    lock_release(&worker->sessions_lock);
+}
+
+static void delist(struct worker *worker, struct session *session)
+{
+    lock_acquire(&worker->sessions_lock);
+    if (session->previous != NULL)
+        session->previous->next = session->next;
+    else
+        worker->first = session->next;
+    if (session->next != NULL)
+        session->next->previous = session->previous;
+    else
+        worker->last = session->previous;
+    worker->session_count--;
+    lock_release(&worker->sessions_lock);
+}
+
+/* Nobody has said a word yet, so nobody knows the protocol: the answer is RESP's, as Redis's is. */
+static bool refuse(struct worker *worker, struct conn *conn)
+{
+    static const char text[] = "-ERR max number of clients reached\r\n";
+
+    counter_add(&worker->rejected, 1);
+    sink_write(conn_sink(conn), text, sizeof(text) - 1);
+    conn_close_after_flush(conn);
+    return true;
+}
+
+static struct session *create(struct worker *worker, struct conn *conn)
+{
+    struct server *server = worker->server;
+    struct session *session = alloc_zeroed(1, sizeof(*session));
+
+    if (session == NULL)
+        return NULL;
+    client_init(&session->client, server->engine, worker->engine_thread);
+    session->client.clock_ms = clock_engine_ms;
+    session->client.authenticated = !options_password_set(&server->options);
+    session->reply = (struct reply){.sink = conn_sink(conn), .version = 2};
+    session->conn = conn;
+    session->worker = worker;
+    session->id = atomic_fetch_add(&server->client_id_last, 1) + 1;
+    session->opened_ms = worker->now_ms;
+    atomic_init(&session->active_ms, worker->now_ms);
+    session->fd = conn_fd(conn);
+    session->listener = conn_listener(conn);
+    if (session->listener->kind == LISTENER_TCP) {
+        char peer[SOCKET_ADDRESS_SIZE];
+
+        socket_address_text(session->fd, true, peer);
+        snprintf(session->peer, sizeof(session->peer), "%.47s", peer);
+    }
+    session_show(session);
+    return session;
+}
+
+static bool opened(struct conn *conn)
+{
+    struct worker *worker = loop_owner(conn_loop(conn));
+    struct server *server = worker->server;
+    bool stops = atomic_load(&server->stop) != SERVER_RUNS;
+
+    counter_add(&worker->connections, 1);
+    if (!stops && atomic_load(&server->clients) >= (uint32_t)server->options.maxclients)
+        return refuse(worker, conn);
+    struct session *session = stops ? NULL : create(worker, conn);
+    if (session == NULL) {
+        atomic_fetch_sub(&worker->load, 1);
+        return false;
+    }
+    conn_user_set(conn, session);
+    atomic_fetch_add(&server->clients, 1);
+    enlist(worker, session);
+    return true;
+}
+
+static void pending_end(struct session *session)
+{
+    struct pending *pending = session->pending;
+
+    session->pending = NULL;
+    if (pending->blob != NULL)
+        blob_release(pending->blob);
+    parser_deinit(&pending->parser);
+    alloc_free(pending);
+}
+
+static void closed(struct conn *conn)
+{
+    struct session *session = conn_user(conn);
+    struct worker *worker = loop_owner(conn_loop(conn));
+    struct server *server = worker->server;
+
+    atomic_fetch_sub(&worker->load, 1);
+    if (session == NULL) /* it was refused */
+        return;
+    delist(worker, session);
+    if (session->pending != NULL)
+        pending_end(session);
+    client_deinit(&session->client);
+    label_release(session->label);
+    alloc_free(session);
+    if (atomic_fetch_sub(&server->clients, 1) == 1 && atomic_load(&server->stop) != SERVER_RUNS)
+        signal_raise(&server->wake);
+}
+
+/* ---- requests */
+
+static const struct wire_limits *limits_of(const struct session *session)
+{
+    return session->client.authenticated ? &session->worker->server->limits
+                                         : &wire_limits_unauthenticated;
+}
+
+static void run_request(struct session *session, struct request *request)
+{
+    session->reply.errored = false;
+    dispatch_run(&session->client, request, session->worker->now_ms, &session->reply);
+    if (session->reply.errored)
+        counter_add(&session->worker->errors, 1);
+}
+
+/* What many requests share is done once for all of them. */
+static void ran(struct session *session, uint64_t count, const struct command *last)
+{
+    if (count == 0)
+        return;
+    counter_add(&session->worker->commands, count);
+    atomic_store_explicit(&session->last_command, last, memory_order_relaxed);
+    session_show(session);
+    if (session->reply.sink->failed) /* replies were lost: the stream cannot go on */
+        conn_close(session->conn);
+}
+
+static void protocol_error(struct session *session, const char *error)
+{
+    log_line(LOG_VERBOSE, "client %llu: %s", (unsigned long long)session->id, error);
+    session->wire->protocol_error(&session->reply, error);
+    conn_close_after_flush(session->conn);
+}
+
+static void out_of_memory(struct session *session)
+{
+    reply_status(&session->reply, STATUS_NO_MEMORY);
+    conn_close_after_flush(session->conn);
+}
+
+static bool pending_begin(struct session *session, struct parser *from)
+{
+    struct pending *pending = alloc_zeroed(1, sizeof(*pending));
+
+    if (pending == NULL)
+        return false;
+    if (parser_init(&pending->parser, from->limits) != STATUS_OK) {
+        alloc_free(pending);
+        return false;
+    }
+    parser_move(from, &pending->parser);
+    session->pending = pending;
+    return true;
+}
+
+/* `parser` needs more than the `size` bytes at `data`. Returns how many of them are done with:
+ * those before a big argument, else none. */
+static size_t keep_unfinished(struct session *session, struct parser *parser, char *data,
+                              size_t size)
+{
+    struct pending *pending = session->pending;
+
+    if (parser->blob_need == 0 && pending == NULL && size < REPARSE_SIZE_MAX) {
+        conn_expect(session->conn, parser->need);
+        parser_reset(parser);
+        return 0;
+    }
+    if (pending == NULL) {
+        if (!pending_begin(session, parser)) {
+            parser_reset(parser);
+            out_of_memory(session);
+            return 0;
+        }
+        pending = session->pending;
+        parser = &pending->parser;
+    }
+    size_t blob_size = parser->blob_need, blob_offset = parser->blob_offset;
+    if (blob_size == 0) {
+        conn_expect(session->conn, parser->need);
+        return 0;
+    }
+    if (parser_blob_begin(parser, data) != STATUS_OK) {
+        out_of_memory(session);
+        return 0;
+    }
+    pending->blob = blob_create(session->client.engine, blob_size);
+    if (pending->blob != NULL) {
+        conn_receive_into(session->conn, blob_data(pending->blob), blob_size);
+    } else {
+        pending->refused = true;
+        pending->discard_bytes = blob_size;
+    }
+    return blob_offset;
+}
+
+/* The argument has passed by unread, and the request will be refused. */
+static size_t discard(struct pending *pending, size_t size)
+{
+    if (size > pending->discard_bytes)
+        size = pending->discard_bytes;
+    pending->discard_bytes -= size;
+    if (pending->discard_bytes == 0)
+        parser_blob_received(&pending->parser, NULL, (struct bytes){"", 0});
+    return size;
+}
+
+static void run_pending(struct session *session)
+{
+    struct pending *pending = session->pending;
+    struct request *request = &pending->parser.request;
+
+    if (request->argc > 0) {
+        dispatch_prepare(&session->client, request);
+        if (pending->refused) {
+            session->client.multi_failed |= session->client.in_multi;
+            reply_status(&session->reply, STATUS_NO_MEMORY);
+        } else {
+            run_request(session, request);
+        }
+        ran(session, 1, request->command);
+    }
+    pending_end(session);
+}
+
+/* Goes on with an unfinished request. Returns how many bytes are done with; `*more` is cleared when
+ * nothing can be done with the rest now. */
+static size_t resume(struct session *session, char *data, size_t size, bool *more)
+{
+    struct pending *pending = session->pending;
+    struct parser *parser = &pending->parser;
+    size_t consumed;
+
+    if (pending->discard_bytes > 0)
+        return discard(pending, size);
+    switch (session->wire->parse(parser, data, size, &consumed)) {
+    case PARSE_DONE:
+        run_pending(session);
+        return consumed;
+    case PARSE_MORE:
+        consumed = keep_unfinished(session, parser, data, size);
+        *more = pending->discard_bytes > 0;
+        return consumed;
+    default:
+        protocol_error(session, parser->error);
+        *more = false;
+        return 0;
+    }
+}
+
+static void prefetch(struct session *session, uint32_t count)
+{
+    struct parser *parsers = session->worker->parsers;
+
+    for (uint32_t i = 0; i < count; i++) {
+        dispatch_prepare(&session->client, &parsers[i].request);
+        dispatch_prefetch_bucket(&session->client, &parsers[i].request);
+    }
+    for (uint32_t i = 0; i < count; i++)
+        dispatch_prefetch_entry(&session->client, &parsers[i].request);
+}
+
+/* A request whose bytes were changed by parsing cannot be parsed again. */
+static bool can_wait(const struct parser *parsers, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (parsers[i].rewritten)
+            return false;
+    return true;
+}
+
+/* Runs what was parsed and returns how many of the requests did run. */
+static uint32_t run_batch(struct session *session, uint32_t count)
+{
+    struct parser *parsers = session->worker->parsers;
+    uint32_t i = 0;
+
+    if (count > 1)
+        prefetch(session, count);
+    else if (count == 1)
+        dispatch_prepare(&session->client, &parsers[0].request);
+    while (i < count && !conn_closing(session->conn) &&
+           (i == 0 || !conn_congested(session->conn) || !can_wait(parsers, i, count)))
+        run_request(session, &parsers[i++].request);
+    if (i > 0)
+        ran(session, i, parsers[i - 1].request.command);
+    return i;
+}
+
+/* Parses and runs the next requests. Returns how many bytes are done with; `*more` as above. */
+static size_t batch(struct session *session, char *data, size_t size, bool *more)
+{
+    struct parser *parsers = session->worker->parsers, *last = NULL;
+    /* What a request may be depends on whether the one before it authenticated. */
+    uint32_t count = 0, count_max = session->client.authenticated ? WORKER_BATCH_MAX : 1;
+    const struct wire_limits *limits = limits_of(session);
+    size_t ends[WORKER_BATCH_MAX], at = 0, consumed;
+    enum parse parse = PARSE_DONE;
+
+    while (count < count_max && at < size) {
+        last = &parsers[count];
+        last->limits = limits;
+        parse = session->wire->parse(last, data + at, size - at, &consumed);
+        if (parse != PARSE_DONE)
+            break;
+        at += consumed;
+        if (last->request.argc > 0)
+            ends[count++] = at;
+    }
+    uint32_t done = run_batch(session, count);
+    if (done < count || conn_closing(session->conn)) {
+        if (parse == PARSE_MORE)
+            parser_reset(last);
+        *more = false;
+        return done > 0 ? ends[done - 1] : 0;
+    }
+    if (parse == PARSE_MORE) {
+        at += keep_unfinished(session, last, data + at, size - at);
+        *more = session->pending != NULL && session->pending->discard_bytes > 0;
+    } else if (parse == PARSE_BAD) {
+        protocol_error(session, last->error);
+        *more = false;
+    }
+    return at;
+}
+
+static size_t data(struct conn *conn, char *bytes, size_t size)
+{
+    struct session *session = conn_user(conn);
+    size_t at = 0;
+    bool more = true;
+
+    if (session == NULL) /* it was refused */
+        return size;
+    atomic_store_explicit(&session->active_ms, session->worker->now_ms, memory_order_relaxed);
+    if (session->wire == NULL) {
+        if (wire_detect(bytes, size, &session->wire) != DETECT_YES)
+            return 0;
+        session->reply.ops = session->wire->reply_ops;
+    }
+    while (more && at < size && !conn_congested(conn) && !conn_closing(conn))
+        at += session->pending != NULL ? resume(session, bytes + at, size - at, &more)
+                                       : batch(session, bytes + at, size - at, &more);
+    return at;
+}
+
+static void filled(struct conn *conn)
+{
+    struct session *session = conn_user(conn);
+    struct pending *pending = session->pending;
+    struct blob *blob = pending->blob;
+
+    pending->blob = NULL;
+    parser_blob_received(&pending->parser, blob, bytes_of(blob_data(blob), blob_size(blob)));
+    atomic_store_explicit(&session->active_ms, session->worker->now_ms, memory_order_relaxed);
+}
+
+/* ---- the loop's own moments */
+
+static void awake(struct loop *loop)
+{
+    struct worker *worker = loop_owner(loop);
+
+    worker->now_ms = clock_engine_ms();
+    engine_thread_online(worker->engine_thread);
+}
+
+static void asleep(struct loop *loop)
+{
+    struct worker *worker = loop_owner(loop);
+
+    engine_thread_offline(worker->engine_thread);
+}
+
+const struct loop_handler session_handler = {
+    .opened = opened,
+    .data = data,
+    .filled = filled,
+    .closed = closed,
+    .awake = awake,
+    .asleep = asleep,
+};

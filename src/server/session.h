@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A session: what the server knows of one connection, and the way of its bytes through wire and
+ * dispatcher. Owned by its worker's thread.
+ *
+ * Other threads see sessions in their worker's list, under its sessions_lock, to describe them
+ * (server/clients.h). They read only the fields marked `shown`: constant, atomic, or written by the
+ * owner under that lock.
+ */
+#ifndef LARDER_SERVER_SESSION_H
+#define LARDER_SERVER_SESSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "command/client.h"
+#include "command/command.h"
+#include "net/loop.h"
+#include "server/worker.h"
+#include "wire/wire.h"
+
+/* How a client calls itself; one immutable block, replaced whole. */
+struct label {
+    _Atomic uint32_t holders;
+    struct bytes name, library_name, library_version; /* in `text` */
+    char text[];
+};
+
+/* A request that has not arrived whole. */
+struct pending {
+    struct parser parser;
+    struct blob *blob;    /* its big argument, being received, or NULL */
+    size_t discard_bytes; /* of a big argument there was no memory for: still to come */
+    bool refused;         /* such an argument was met */
+};
+
+/* Bits of `state`. */
+enum session_state {
+    SESSION_DB = 0xff,
+    SESSION_RESP_SHIFT = 8,
+    SESSION_IN_MULTI = 1 << 12,
+    SESSION_WATCHES = 1 << 13
+};
+
+struct session {
+    struct client client; /* first: see session_of */
+    struct reply reply;
+    struct conn *conn;
+    struct worker *worker;                        /* shown */
+    const struct wire *wire;                      /* NULL until the first bytes have told */
+    struct pending *pending;                      /* NULL unless a request is unfinished */
+    struct session *next, *previous;              /* shown */
+    struct label *label;                          /* shown, under the lock; NULL: nothing was set */
+    uint64_t id;                                  /* shown */
+    int64_t opened_ms;                            /* shown; engine time */
+    _Atomic int64_t active_ms;                    /* shown; when bytes last arrived */
+    _Atomic(const struct command *) last_command; /* shown; NULL: none yet */
+    _Atomic uint32_t state;                       /* shown */
+    const struct listener *listener;              /* shown */
+    int fd;                                       /* shown */
+    char peer[48]; /* shown; "127.0.0.1:1234", empty on unix sockets */
+};
+
+extern const struct loop_handler session_handler;
+
+/* Commands of this server only run for sessions. */
+static inline struct session *session_of(const struct call *call)
+{
+    return (struct session *)call->client;
+}
+
+static inline struct server *server_of(const struct call *call)
+{
+    return session_of(call)->worker->server;
+}
+
+enum session_label { SESSION_NAME, SESSION_LIBRARY_NAME, SESSION_LIBRARY_VERSION };
+
+/* Replaces one part of the label. */
+enum status session_label_set(struct session *session, enum session_label which, struct bytes text)
+    MUST_USE;
+void label_release(struct label *label); /* NULL is fine */
+/* The part's text, or nothing. */
+struct bytes label_part(const struct label *label, enum session_label which);
+
+/* Brings `state` up to date; after a command changed what it shows. */
+void session_show(struct session *session);
+/* True when it came over a unix socket or from this machine. */
+bool session_local(const struct session *session);
+
+#endif

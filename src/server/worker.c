@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See server/worker.h. A connection is accepted on worker 0 and adopted by another's loop before
+ * its first byte is read, so that it lives on one thread.
+ */
+#include "server/worker.h"
+
+#include <string.h>
+
+#include "os/socket.h"
+#include "server/log.h"
+#include "server/session.h"
+
+enum status worker_init(struct worker *worker, struct server *server, uint32_t index,
+                        const char **why)
+{
+    struct options *options = &server->options;
+    uint32_t parser_count = 0;
+    struct loop_options loop_options = {
+        .io = (enum loop_io)options->io,
+        .batch_wait_us = (uint32_t)options->batch_wait_us,
+        .output_soft_bytes = (size_t)options->output_soft_bytes,
+        .stall_timeout_ms = (uint32_t)(options->output_stall_us / 1000),
+        .idle_timeout_ms = (uint32_t)(options->timeout_us / 1000),
+        .handler = &session_handler,
+        .owner = worker,
+    };
+    enum status status;
+
+    memset(worker, 0, sizeof(*worker));
+    worker->server = server;
+    worker->index = index;
+    *why = "memory is out";
+    for (; parser_count < WORKER_BATCH_MAX; parser_count++) {
+        status = parser_init(&worker->parsers[parser_count], &server->limits);
+        if (status != STATUS_OK)
+            goto fail;
+    }
+    status = engine_thread_register(server->engine, &worker->engine_thread);
+    if (status != STATUS_OK)
+        goto fail;
+    *why = NULL;
+    status = loop_create(&loop_options, &worker->loop, why);
+    if (status != STATUS_OK)
+        goto fail;
+    return STATUS_OK;
+fail:
+    if (worker->engine_thread != NULL)
+        engine_thread_unregister(worker->engine_thread);
+    while (parser_count > 0)
+        parser_deinit(&worker->parsers[--parser_count]);
+    return status;
+}
+
+void worker_join(struct worker *worker)
+{
+    if (worker->thread != NULL)
+        thread_join(worker->thread);
+}
+
+void worker_deinit(struct worker *worker)
+{
+    loop_destroy(worker->loop);
+    engine_thread_unregister(worker->engine_thread);
+    for (uint32_t i = 0; i < WORKER_BATCH_MAX; i++)
+        parser_deinit(&worker->parsers[i]);
+}
+
+static void run(void *argument)
+{
+    struct worker *worker = argument;
+
+    thread_precise_timers();
+    loop_run(worker->loop);
+}
+
+enum status worker_start(struct worker *worker)
+{
+    char name[16] = "worker ";
+
+    name[7] = (char)('0' + worker->index / 100 % 10);
+    name[8] = (char)('0' + worker->index / 10 % 10);
+    name[9] = (char)('0' + worker->index % 10);
+    return thread_start(name, run, worker, &worker->thread);
+}
+
+/* ---- accepting */
+
+static void accepted(struct loop *loop, int fd, struct listener *listener)
+{
+    struct worker *self = loop_owner(loop), *least = self;
+    struct server *server = self->server;
+
+    for (uint32_t i = 0; i < server->worker_count; i++)
+        if (atomic_load(&server->workers[i].load) < atomic_load(&least->load))
+            least = &server->workers[i];
+    atomic_fetch_add(&least->load, 1);
+    loop_adopt(least->loop, fd, listener);
+}
+
+static void accept_failed(struct loop *loop, const char *why)
+{
+    (void)loop;
+    log_line(LOG_WARNING, "not accepting connections for a while: %s", why);
+}
+
+enum status worker_listen(struct worker *worker)
+{
+    struct server *server = worker->server;
+
+    for (uint32_t i = 0; i < server->listener_count; i++) {
+        enum status status =
+            loop_listen(worker->loop, &server->listeners[i], accepted, accept_failed);
+
+        if (status != STATUS_OK)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+/* ---- stopping */
+
+static void drain_conn(struct conn *conn, void *argument)
+{
+    (void)argument;
+    /* What the kernel holds for us is still delivered, then the end of the stream: as if the client
+     * had shut down its sending side. */
+    socket_shutdown_read(conn_fd(conn));
+}
+
+static void drain(struct loop *loop, void *argument)
+{
+    (void)argument;
+    loop_unlisten(loop);
+    loop_each_conn(loop, drain_conn, NULL);
+}
+
+void worker_drain(struct worker *worker)
+{
+    if (!loop_post(worker->loop, drain, NULL))
+        loop_stop(worker->loop);
+}
+
+void worker_stop(struct worker *worker)
+{
+    loop_stop(worker->loop);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A worker: one thread with an event loop, the connections it was given, a clock sample and
+ * counters. Worker 0 also accepts, and hands each connection to the worker with the fewest.
+ *
+ * Everything here belongs to the worker's thread, but: counters (its thread writes, anybody reads),
+ * `load`, and the list of sessions, which others read under `sessions_lock` (see
+ * server/clients.h). No other lock is taken under `sessions_lock`.
+ */
+#ifndef LARDER_SERVER_WORKER_H
+#define LARDER_SERVER_WORKER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "net/loop.h"
+#include "server/server.h"
+
+/* Requests that are parsed and prefetched together. */
+enum { WORKER_BATCH_MAX = 16 };
+
+struct session;
+
+/* Written by one thread, read by any. */
+typedef _Atomic uint64_t counter;
+
+static inline void counter_add(counter *counted, uint64_t amount)
+{
+    uint64_t now = atomic_load_explicit(counted, memory_order_relaxed);
+    atomic_store_explicit(counted, now + amount, memory_order_relaxed);
+}
+
+struct worker {
+    struct server *server;
+    struct loop *loop;
+    struct engine_thread *engine_thread;
+    struct thread *thread;
+    uint32_t index;
+    int64_t now_ms; /* engine time, sampled after each wait */
+    struct parser parsers[WORKER_BATCH_MAX];
+    counter commands, errors, connections, rejected;
+    _Atomic uint32_t load;        /* connections it was given that have not ended */
+    struct lock sessions_lock;    /* guards the list and what struct session says */
+    struct session *first, *last; /* in order of age */
+    uint32_t session_count;
+} __attribute__((aligned(64)));
+
+/* On failure nothing is left; `*why` gets static text. */
+enum status worker_init(struct worker *worker, struct server *server, uint32_t index,
+                        const char **why) MUST_USE;
+/* Waits for the thread to end, if it was started. */
+void worker_join(struct worker *worker);
+void worker_deinit(struct worker *worker);
+enum status worker_start(struct worker *worker) MUST_USE;
+/* Worker 0 only, before it starts. */
+enum status worker_listen(struct worker *worker) MUST_USE;
+/* From any thread: no more connections; open ones are served until what has arrived is answered. */
+void worker_drain(struct worker *worker);
+/* From any thread: ends the thread. */
+void worker_stop(struct worker *worker);
+
+#endif
