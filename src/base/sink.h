@@ -24,9 +24,9 @@ struct sink_ops {
     bool (*grow)(struct sink *sink, size_t size);
     /* Appends any number of bytes that did not fit the window. */
     bool (*append)(struct sink *sink, const char *data, size_t size);
-    /* Appends `data` without copying it and calls `release(owner)` once it is no longer needed, from
-     * the thread that owns the sink. On false `release` has been called already. NULL: the sink
-     * always copies. */
+    /* Appends `data` without copying it and calls `release(owner)` once it is no longer needed,
+     * from the thread that owns the sink. On false `release` has been called already. NULL: the
+     * sink always copies. */
     bool (*refer)(struct sink *sink, const char *data, size_t size, void (*release)(void *owner),
                   void *owner);
 };

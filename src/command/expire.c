@@ -86,6 +86,7 @@ static enum outcome set_expiry(struct call *call, uint32_t form)
 
     struct key key = call_key(call);
     struct value value;
+    call_fresh_ms(call); /* before the first look: one command, one time */
     if (keyspace_peek(&call->access, &key, &value) != FIND_FOUND ||
         !conditions_hold(conditions, value.expires_ms, expires_ms))
         return call_integer(call, 0);

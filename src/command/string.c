@@ -371,6 +371,7 @@ enum outcome string_getex(struct call *call)
         return call_status(call, STATUS_SYNTAX);
     struct key key = call_key(call);
     struct value value;
+    call_fresh_ms(call); /* before the first look: one command, one time */
     if (keyspace_find(&call->access, &key, &value) == FIND_MISSING)
         return call_missing(call);
     if (!is_string(&value))

@@ -97,7 +97,7 @@ static bool check_shard(struct shard *shard)
         all.entries += census.entries;
         all.overflow += census.overflow;
     }
-    uint64_t retired = 0, used = 0, live_bytes = 0;
+    uint64_t orphans = 0, retired = 0, used = 0, live_bytes = 0;
     for (uint64_t i = shard->retired_head; i != shard->retired_tail; i++)
         retired += (shard->retired[i & (shard->retired_room - 1)].stamp & 3) <= RETIRED_BUCKET;
     for (uint32_t i = 0; i < shard->heap.slab_count; i++) {
@@ -107,15 +107,17 @@ static bool check_shard(struct shard *shard)
         used += slab->used_count;
         live_bytes += (uint64_t)slab->used_count * slab->object_size;
         uint32_t due = 0;
-        for (uint32_t j = 0; j < slab->object_count; j++)
+        for (uint32_t j = 0; j < slab->object_count; j++) {
             due += slab->due[j] != DUE_NEVER;
+            orphans += slab->due[j] == DUE_ORPHAN;
+        }
         CHECK(due == slab->due_count);
     }
     CHECK(live_bytes == counter_get(&shard->heap.live_bytes));
     /* Flushed tables still hold entries of their own. */
     if (shard->dead == NULL)
-        CHECK(used == all.entries + all.overflow + retired + shard->spare_count);
-    CHECK(atomic_load_explicit(&shard->mark, memory_order_relaxed) == 0);
+        CHECK(used == all.entries + all.overflow + orphans + retired + shard->spare_count);
+    CHECK((counter_get(&shard->marks) & 1) == 0);
     CHECK((counter_get(&shard->moves) & 1) == 0);
     return true;
 }

@@ -77,26 +77,37 @@ static inline bool expired(const struct entry *entry, const struct access *acces
 static _Thread_local struct {
     uint64_t hash;
     struct entry *entry;
+    const struct engine_thread *thread;
+    uint32_t ticks;
 } prefetched[64];
 #endif
 
-/* Without the lock. The order of the loads is the rule: moves, mark, view, slot; a miss counts only
- * when no bucket moved meanwhile. */
+/* Nothing of several keys has been published since the mark was read: the fence keeps every load of
+ * the read before this one. */
+static inline bool unmarked_since(const struct shard *shard, uint64_t marks)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return counter_get(&shard->marks) == marks || LARDER_CANARY == 1 || LARDER_CANARY == 5;
+}
+
+/* Without the lock. The order of the loads is the rule: moves, mark, view, slot, value, mark. A miss
+ * counts only when no bucket moved meanwhile. */
 static enum find find_unlocked(struct access *access, const struct key *key, struct value *out)
 {
-    struct engine *engine = access->engine;
     uint64_t position;
-    const struct shard *shard = shard_of(engine, key->hash, &position);
+    const struct shard *shard = shard_of(access->engine, key->hash, &position);
     for (int attempt = 0; attempt < 2; attempt++) {
         uint64_t moves = atomic_load_explicit(&shard->moves, memory_order_acquire);
-        if (__builtin_expect(atomic_load_explicit(&shard->mark, memory_order_acquire) != 0, 0) &&
-            LARDER_CANARY != 1)
+        uint64_t marks = atomic_load_explicit(&shard->marks, memory_order_acquire);
+        if (__builtin_expect((marks & 1) != 0, 0) && LARDER_CANARY != 1)
             break;
         ENGINE_PAUSE(PAUSE_MARK_READ);
         struct entry *entry =
             table_probe(shard_view(shard, access->db), position, key->hash, key->bytes, NULL);
 #if LARDER_CANARY == 3
-        if (prefetched[key->hash & 63].hash == key->hash)
+        if (prefetched[key->hash & 63].hash == key->hash &&
+            prefetched[key->hash & 63].thread == access->thread &&
+            prefetched[key->hash & 63].ticks == access->thread->ticks)
             entry = prefetched[key->hash & 63].entry;
 #endif
         if (__builtin_expect(entry != NULL, 1)) {
@@ -107,14 +118,15 @@ static enum find find_unlocked(struct access *access, const struct key *key, str
             }
             if (!value_fill(out, entry, false))
                 break;
-            return FIND_FOUND;
+            ENGINE_PAUSE(PAUSE_VALUE_READ);
+            if (__builtin_expect(unmarked_since(shard, marks), 1))
+                return FIND_FOUND;
+        } else {
+            ENGINE_PAUSE(PAUSE_PROBE_MISSED);
+            if (unmarked_since(shard, marks) &&
+                (((moves & 1) == 0 && counter_get(&shard->moves) == moves) || LARDER_CANARY == 2))
+                return FIND_MISSING;
         }
-        ENGINE_PAUSE(PAUSE_PROBE_MISSED);
-        atomic_thread_fence(memory_order_acquire);
-        if (((moves & 1) == 0 &&
-             atomic_load_explicit(&shard->moves, memory_order_relaxed) == moves) ||
-            LARDER_CANARY == 2)
-            return FIND_MISSING;
         counter_add(&access->thread->read_retries, 1);
     }
     counter_add(&access->thread->read_locked, 1);
@@ -201,6 +213,8 @@ void keyspace_prefetch_entry(const struct access *access, uint64_t hash)
 #if LARDER_CANARY == 3
             prefetched[hash & 63].hash = hash;
             prefetched[hash & 63].entry = slot_entry(slot);
+            prefetched[hash & 63].thread = access->thread;
+            prefetched[hash & 63].ticks = access->thread->ticks;
 #endif
             return;
         }
@@ -520,8 +534,10 @@ enum status keyspace_set_expiry(struct access *access, const struct key *key, in
         remove_target(access, key, &target);
         return STATUS_OK;
     }
-    if (entry_expires_ms(target.entry, access->engine->start_ms) == expires_ms)
+    if (entry_expires_ms(target.entry, access->engine->start_ms) == expires_ms) {
+        watch_table_touch(target.shard, access->db, key->bytes, key->hash);
         return STATUS_OK;
+    }
     struct blob *key_blob =
         (target.entry->form & KEY_LONG) != 0 ? entry_key_blob(target.entry) : NULL;
     return publish(

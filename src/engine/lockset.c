@@ -65,7 +65,7 @@ void lockset_acquire(struct lockset *set, struct engine *engine, bool mark)
     if (!mark)
         return;
     for (EACH_MEMBER(set, i))
-        atomic_store_explicit(&engine->shards[i].mark, 1, memory_order_relaxed);
+        counter_add(&engine->shards[i].marks, 1);
     /* Publications are release stores, so whoever sees one sees all marks. */
 }
 
@@ -73,7 +73,9 @@ void lockset_release(struct lockset *set, struct engine *engine)
 {
     if (set->marked)
         for (EACH_MEMBER(set, i))
-            atomic_store_explicit(&engine->shards[i].mark, 0, memory_order_release);
+            atomic_store_explicit(&engine->shards[i].marks,
+                                  counter_get(&engine->shards[i].marks) + 1,
+                                  memory_order_release);
     for (EACH_MEMBER(set, i))
         shard_unlock(&engine->shards[i]);
 }

@@ -4,11 +4,12 @@
  *
  * A shard owns the tables (one view per database), the entries' slabs, what waits for readers to
  * leave, and one lock for writers. Its first lines are read by lock-free readers and written only by
- * changes of several keys (mark) and by moves of a growing table (moves, views); what every write
+ * changes of several keys (marks) and by moves of a growing table (moves, views); what every write
  * touches lies on other lines.
  *
- * Order for readers: mark (acquire), then view, slot and entry. Writers: mark set before the first
- * publication and cleared after the last, slots stored with release. See docs/ARCHITECTURE.md.
+ * Order for readers: mark (acquire), view, slot, value, and the mark again: a value read between two
+ * looks at the same even mark is no intermediate one. Writers: the mark is odd from before the first
+ * publication until after the last, slots are stored with release. See docs/ARCHITECTURE.md.
  */
 #ifndef LARDER_ENGINE_SHARD_H
 #define LARDER_ENGINE_SHARD_H
@@ -52,8 +53,8 @@ struct shard_counters { /* written under the lock, read by anybody */
 
 struct shard {
     /* ---- read without the lock */
-    _Alignas(64) _Atomic uint32_t mark; /* a change of several keys is being published */
-    _Atomic uint64_t moves;             /* odd while a bucket's entries move */
+    _Alignas(64) _Atomic uint64_t marks; /* odd while a change of several keys is published */
+    _Atomic uint64_t moves;              /* odd while a bucket's entries move */
     struct engine *engine;
     _Atomic(struct view *) views[ENGINE_DATABASES];
     /* ---- under the lock, but for atomics */

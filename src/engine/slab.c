@@ -135,6 +135,8 @@ static void remove_slab(struct slab_heap *heap, struct slab *slab)
 
 void *slab_get(struct slab_heap *heap, size_t size)
 {
+    if (alloc_fault_now())
+        return NULL;
     uint32_t class_index = class_of_step[(size + STEP - 1) / STEP];
     struct slab *slab = heap->with_room[class_index];
     if (slab == NULL) {

@@ -139,6 +139,7 @@ static inline struct entry *table_probe(const struct view *view, uint64_t positi
                                         struct bytes key, struct place *place)
 {
     struct bucket *bucket = view_bucket(view, position), *previous = NULL;
+    ENGINE_PAUSE(PAUSE_BUCKET_CHOSEN);
     for (;;) {
         uint64_t slot = 0;
 #pragma GCC unroll 8

@@ -6,8 +6,8 @@
  *
  * The shape that clients really send, whole and with short numbers, is read in one pass over bytes
  * without looking for line ends. Everything else (partial headers, odd numbers, limits) leaves that
- * path for a careful one. What is accepted is what Redis accepts: line ends of headers are two bytes
- * of which the first is CR, and the two bytes after an argument are not looked at.
+ * path for a careful one. What is accepted is what Redis accepts: line ends of headers are two
+ * bytes of which the first is CR, and the two bytes after an argument are not looked at.
  *
  * No state, no threads; a request under way lies in the struct parser.
  */
@@ -86,8 +86,8 @@ static enum parse find_line(struct parser *parser, const char *data, const char 
     return PARSE_DONE;
 }
 
-/* "*<count>\r\n" at the request's start. DONE: `*after` is behind it, and count at least 1, or 0 for
- * a request to ignore. */
+/* "*<count>\r\n" at the request's start. DONE: `*after` is behind it, and count at least 1, or 0
+ * for a request to ignore. */
 static enum parse read_count(struct parser *parser, char *data, char *end, uint32_t *count,
                              char **after)
 {
@@ -265,8 +265,9 @@ static enum parse parse_inline(struct parser *parser, char *data, size_t size, s
 
 /* ---- arrays */
 
-/* The request goes on behind the `size` bytes that are there. They end in or before the argument that
- * follows the saved ones; when its header is complete, `length` bytes from `content` on are its own. */
+/* The request goes on behind the `size` bytes that are there. They end in or before the argument
+ * that follows the saved ones; when its header is complete, `length` bytes from `content` on are
+ * its own. */
 static enum parse wait_for_more(struct parser *parser, size_t size, size_t content, size_t length)
 {
     if (size > parser->limits->query_size_max)
@@ -280,8 +281,8 @@ static enum parse wait_for_more(struct parser *parser, size_t size, size_t conte
     return PARSE_MORE;
 }
 
-/* Where parsing begins when it is not the plain start of a whole request. DONE: `*at` is at the first
- * argument to read, or the request is complete (`*total` 0). */
+/* Where parsing begins when it is not the plain start of a whole request. DONE: `*at` is at the
+ * first argument to read, or the request is complete (`*total` 0). */
 static enum parse begin(struct parser *parser, char *data, size_t size, size_t *consumed, char **at,
                         uint32_t *total)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Choosing a connection's wire, and the part of reading requests that all wires share: the memory of
- * an unfinished request.
+ * Choosing a connection's wire, and the part of reading requests that all wires share: the memory
+ * of an unfinished request.
  *
- * While a request is unfinished its arguments are kept in three forms. Those from argc_kept on lie in
- * the owner's bytes: their `data` is an offset into these, since they may move. Those before argc_kept
- * came before a big argument that the owner received by itself; they are either such a big argument
- * (blobs[i] is set and `data` a pointer) or were copied into `kept` (`data` is an offset into that).
+ * While a request is unfinished its arguments are kept in three forms. Those from argc_kept on lie
+ * in the owner's bytes: their `data` is an offset into these, since they may move. Those before
+ * argc_kept came before a big argument that the owner received by itself; they are either such a
+ * big argument (blobs[i] is set and `data` a pointer) or were copied into `kept` (`data` is an
+ * offset into that).
  */
 #include "wire/wire.h"
 

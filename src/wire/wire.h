@@ -33,10 +33,11 @@ extern const struct wire_limits wire_limits_unauthenticated;
 enum { PARSER_BLOB_SIZE_MIN = 64 * 1024 };
 
 /* What is known of the request that is being read. One parser per worker serves all requests that
- * arrive whole. After PARSE_MORE the connection keeps the unread bytes, and the worker's parser must
- * be emptied before it serves anybody else, in one of two ways:
+ * arrive whole. After PARSE_MORE the connection keeps the unread bytes, and the worker's parser
+ * must be emptied before it serves anybody else, in one of two ways:
  *   parser_move   into a parser of the connection's own, with which it goes on where it stopped;
- *   parser_reset  forgets the progress: the request is read again from its start once more has come.
+ *   parser_reset  forgets the progress: the request is read again from its start once more has
+ *   come.
  *                 Cheaper than moving as long as only a few hundred bytes are there (and blob_need
  *                 is 0).
  * Arguments are kept as offsets, so the unread bytes may move between calls.
@@ -51,8 +52,8 @@ enum { PARSER_BLOB_SIZE_MIN = 64 * 1024 };
  * Later arguments of the same request may be announced in the same way. */
 struct parser {
     const struct wire_limits *limits; /* may be changed between calls */
-    /* --- results of PARSE_DONE: argv, argc and blobs (command and hash are left alone), valid until
-     * the next call. Blobs that nobody took are released by it (or by parser_reset). */
+    /* --- results of PARSE_DONE: argv, argc and blobs (command and hash are left alone), valid
+     * until the next call. Blobs that nobody took are released by it (or by parser_reset). */
     struct request request;
     bool rewritten; /* the request's bytes were changed; they must not be parsed again */
     /* --- results of PARSE_MORE */
@@ -104,8 +105,8 @@ void parser_move(struct parser *from, struct parser *to);
  * changed. */
 enum status parser_blob_begin(struct parser *parser, const char *data) MUST_USE;
 /* After parser_blob_begin: the announced argument is complete: `content` (blob_need bytes), which
- * lies in `blob`. The parser takes the caller's hold over. An owner that had to throw the bytes away
- * gives NULL and nothing; the request, once read, has an empty argument there. */
+ * lies in `blob`. The parser takes the caller's hold over. An owner that had to throw the bytes
+ * away gives NULL and nothing; the request, once read, has an empty argument there. */
 void parser_blob_received(struct parser *parser, struct blob *blob, struct bytes content);
 
 /* Decides from a connection's first bytes. MORE: `*out` untouched. There is always a wire. */
