@@ -27,7 +27,11 @@ def run(*command, **kwargs):
 
 def expect(what, *command, **kwargs):
     global passed
-    done = run(*command, **kwargs)
+    try:
+        done = run(*command, **kwargs)
+    except (OSError, subprocess.TimeoutExpired) as failure:
+        problems.append(f"{what}: {failure}")
+        return ""
     if done.returncode != 0:
         problems.append(f"{what}: exit code {done.returncode}\n{done.stdout}")
     else:
@@ -81,11 +85,12 @@ def main():
         expect("embed, static", "cc", *strict, example, "-o", embed, *flags("--cflags"), *words)
         expect("embed runs, static", embed, timeout=60)
 
-        expect("larder.h is C99", "cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic",
-               "-fsyntax-only", "-x", "c", header)
-        if shutil.which("c++"):
-            expect("larder.h is C++", "c++", "-std=c++11", "-Wall", "-Wextra", "-Werror",
-                   "-fsyntax-only", "-x", "c++", header)
+        for compiler, standard in (("cc", "-std=c99"), ("c++", "-std=c++11")):
+            if shutil.which(compiler):
+                only = root / ("only.c" if compiler == "cc" else "only.cc")
+                only.write_text("#include <larder.h>\n")
+                expect(f"larder.h by {compiler}", compiler, standard, "-Wall", "-Wextra", "-Werror",
+                       "-pedantic", "-fsyntax-only", f"-I{header.parent}", only)
     for problem in problems:
         print(problem)
     print(f"{passed} passed, {len(problems)} failed")

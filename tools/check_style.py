@@ -4,7 +4,7 @@
 
 The licence line, line length, blanks, leftovers, header guards, and that no file speaks of the
 machine it was written on. Where clang-format 14 is installed the layout of C files is compared
-with what it would write (`--fix` writes it).
+with what it would write. `--fix` wraps long comments and writes the layout.
 """
 import os
 import pathlib
@@ -76,6 +76,29 @@ def check_file(path):
                 yield name, number, "speaks of a machine's folders or of the tracker"
 
 
+def wrap_comments(path):
+    """Carries what is beyond the margin of a comment's line over to its next line."""
+    lines = path.read_text().split("\n")
+    for number, line in enumerate(lines):
+        start = re.match(r"(\s*)(/\*|\*|#)( *)", line)
+        cut = line.rfind(" ", 0, LINE_MAX + 1)
+        if len(line) <= LINE_MAX or not start or cut < start.end():
+            continue
+        if line[cut:] == " */":
+            cut = line.rfind(" ", 0, cut)
+        mark = " *" if start[2] == "/*" else start[2]
+        margin = start[1] + mark + (start[3] or " ")
+        lines[number], rest = line[:cut], margin + line[cut + 1:]
+        following = lines[number + 1] if number + 1 < len(lines) else ""
+        # Goes on in the same paragraph: not a list, not a table, not the comment's end.
+        if following.startswith(margin) and not line.endswith("*/") and re.match(
+                r"[^\s/-](?!.*   )", following[len(margin):]):
+            lines[number + 1] = rest + following[len(margin) - 1:]
+        else:
+            lines.insert(number + 1, rest)
+    path.write_text("\n".join(lines))
+
+
 def formatter():
     for program in ("clang-format-14", "clang-format"):
         if shutil.which(program):
@@ -105,9 +128,12 @@ def check_format(paths, fix):
 
 def main():
     everything = files()
-    problems = [problem for path in everything for problem in check_file(path)]
-    problems += check_format([p for p in everything if p.suffix in (".c", ".h")],
-                             "--fix" in sys.argv[1:])
+    fix = sys.argv[1:] == ["--fix"]
+    for path in everything if fix else []:
+        if path.suffix in C:
+            wrap_comments(path)
+    layout = list(check_format([p for p in everything if p.suffix in (".c", ".h")], fix))
+    problems = [problem for path in everything for problem in check_file(path)] + layout
     for name, line, text in problems:
         print(f"{name}:{line}: {text}")
     if not problems:

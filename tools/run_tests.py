@@ -31,7 +31,7 @@ BUILDS = {
     "release": ["-Db_lto=true"],
     "asan": ["-Db_ndebug=false", "-Doptimization=1", "-Db_sanitize=address,undefined",
              "-Dfaults=true"],
-    "tsan": ["-Db_ndebug=false", "-Doptimization=2", "-Db_sanitize=thread"],
+    "tsan": ["-Db_ndebug=false", "-Doptimization=2", "-Db_sanitize=thread", "-Dfaults=true"],
     "debug": ["-Db_ndebug=false", "-Doptimization=2"],
     "fuzz": ["-Db_ndebug=false", "-Doptimization=1", "-Db_sanitize=address,undefined",
              "-Db_lundef=false", "-Dfuzz=true"],
@@ -67,6 +67,7 @@ class Result:
         self.skipped += [f"{name}: {test}" for test in
                          dict.fromkeys(re.findall(r"^\[  SKIPPED \] (\w.*)$", output, re.M))
                          if not re.match(r"\d+ test", test)]
+        self.skipped += [f"{name}: {line}" for line in re.findall(r"^skipped (.*)$", output, re.M)]
         closing = re.findall(r"^(\d+) passed, (\d+) failed$", output, re.M)
         if closing:
             passed += int(closing[-1][0])
@@ -124,7 +125,7 @@ def build(name):
         command = ["meson", "setup", folder, TOP] + arguments
     code, output = execute(command, 120, f"setup-{name}", env)
     if code == 0:
-        targets = {"release": ["programs", "package"]}.get(
+        targets = {"release": ["programs", "package"], "fuzz": ["tests/fuzz/fuzz_resp"]}.get(
             name, ["tests/serial/serial"] if name.startswith("canary") else [])
         code, output = execute(["ninja", "-C", folder] + targets, 600, f"build-{name}", env)
     if code == 0:
@@ -161,6 +162,17 @@ def program(*command, builds=(), seconds=120):
         result.judge(job, output, code)
         return result
     return list(builds), run
+
+
+def histories(folder):
+    def run(job, options):
+        result = Result()
+        seconds = 300 if options.all else 60
+        code, output = execute([BUILD / folder / "tests/serial/serial", "--seconds", seconds],
+                               seconds + 240, job)
+        result.judge(job, output, code)
+        return result
+    return [folder], run
 
 
 def canary(number):
@@ -219,6 +231,8 @@ def fuzz(target):
     return ["fuzz"] if shutil.which("clang") else [], run
 
 
+TRANSCRIPTS = sorted((TOP / "tests/wire").glob("*/*.txt"))
+
 JOBS = {
     "check-layers": program(PYTHON, TOP / "tools/check_layers.py"),
     "check-layers-canary": program(PYTHON, TOP / "tools/check_layers.py", "--self-test"),
@@ -229,12 +243,14 @@ JOBS = {
     "unit-asan": meson_test("asan", "unit"),
     "unit-tsan": meson_test("tsan", "unit"),
     "wire-asan": meson_test("asan", "wire"),
+    **{f"wire-socket-{build}": program(
+        PYTHON, TOP / "tests/wire/run_socket.py", "--server", BUILD / build / "larder",
+        *TRANSCRIPTS, builds=[build], seconds=600) for build in ("release", "asan")},
     "fault-asan": meson_test("asan", "fault"),
     "fuzz-replay-asan": meson_test("asan", "fuzz"),
     "fuzz-resp": fuzz("resp"),
-    "serial-tsan": meson_test("tsan", "serial"),
-    "serial-debug": meson_test("debug", "serial"),
-    "serial-asan": meson_test("asan", "serial"),
+    "serial-checker-asan": meson_test("asan", "serial"),
+    **{f"serial-{build}": histories(build) for build in ("asan", "tsan", "debug")},
     **{f"serial-canary-{n}": canary(n) for n in range(1, CANARIES + 1)},
     "e2e-release": end_to_end("release"),
     "e2e-asan": end_to_end("asan", "-m", "quick"),
@@ -255,7 +271,7 @@ def main():
         return 0 if options.list else 2
 
     if options.all:
-        ENVIRONMENT["LARDER_TEST_LONG"] = "1"
+        ENVIRONMENT["LARDER_TEST_ALL"] = "1"
     start = time.monotonic()
     LOGS.mkdir(parents=True, exist_ok=True)
 

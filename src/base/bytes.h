@@ -31,7 +31,7 @@ static inline struct bytes bytes_of_text(const char *text)
 /* As memcmp() == 0, inlined for the short keys that most keys are. */
 static inline bool memory_equal(const char *a, const char *b, size_t size)
 {
-    uint64_t x, y;
+    uint64_t x, y, last_x, last_y;
     if (size > 64)
         return memcmp(a, b, size) == 0;
     if (size < 8) {
@@ -40,15 +40,20 @@ static inline bool memory_equal(const char *a, const char *b, size_t size)
                 return false;
         return true;
     }
-    for (size_t i = 0; i + 8 < size; i += 8) {
+    /* The last 8 bytes overlap what is compared before them. */
+    memcpy(&x, a, 8);
+    memcpy(&y, b, 8);
+    memcpy(&last_x, a + size - 8, 8);
+    memcpy(&last_y, b + size - 8, 8);
+    if (((x ^ y) | (last_x ^ last_y)) != 0)
+        return false;
+    for (size_t i = 8; __builtin_expect(i + 8 < size, 0); i += 8) {
         memcpy(&x, a + i, 8);
         memcpy(&y, b + i, 8);
-        if (__builtin_expect(x != y, 0))
+        if (x != y)
             return false;
     }
-    memcpy(&x, a + size - 8, 8); /* overlaps what was compared already */
-    memcpy(&y, b + size - 8, 8);
-    return x == y;
+    return true;
 }
 
 static inline bool bytes_equal(struct bytes a, struct bytes b)

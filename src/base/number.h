@@ -27,14 +27,13 @@ bool number_parse_long_double(struct bytes text, long double *out);
 
 size_t number_format_i64(char *out, int64_t value);
 size_t number_format_u64(char *out, uint64_t value);
-/* The shortest of %.15g, %.16g and %.17g that reads back as the same double; "inf", "-inf", "nan".
- * */
+/* Whole numbers below 2^62 in full, else the shortest of %.15g, %.16g and %.17g that reads back as
+ * the same double; "inf", "-inf", "nan". */
 size_t number_format_double(char *out, double value);
 /* As INCRBYFLOAT shows its result: up to 17 decimals, no exponent, no trailing zeros. */
 size_t number_format_long_double(char *out, long double value);
 
-/* Sizes as options spell them: "512", "1kb" (1024), "1k" (1000), "64mb", "8gb", "1t"...; any case.
- * */
+/* Sizes as options spell them, in any case: "512", "1k" (1000), "1kb" (1024), "64mb", "8gb". */
 bool number_parse_size(struct bytes text, uint64_t *out_bytes);
 /* Durations: "250ms", "10s", "5m", "2h", "1d", "100us"; a bare number is in `unit_us`. */
 bool number_parse_duration_us(struct bytes text, uint64_t unit_us, uint64_t *out_us);

@@ -2,12 +2,13 @@
  *
  * How a command runs follows from its row:
  *
- *   no keys                  as it is; COMMAND_ALL_KEYS under every shard, COMMAND_EXECUTES under
- * the shards of all that is queued and watched one key, READ            without a lock, and again
- * under it when the handler asks one key                  under the lock of its shard, no mark: one
- * publication is atomic several keys, READ       twice at most between two looks at the shards'
- * write counters, then under their locks several keys             under their locks; marked if
- * COMMAND_WRITE
+ *   no keys              as it is; COMMAND_ALL_KEYS under every shard, COMMAND_EXECUTES under the
+ *                        shards of all that is queued and watched
+ *   one key, READ        without a lock, and again under it when the handler asks
+ *   one key              under the lock of its shard, no mark: one publication is atomic
+ *   several keys, READ   twice at most between two looks at the shards' write counters, then under
+ *                        their locks
+ *   several keys         under their locks; marked if COMMAND_WRITE
  *
  * Memory is reserved before any lock is taken. Commands of several keys read the clock once, after
  * locking, so that none runs at a time before a change it can see.

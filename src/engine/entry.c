@@ -37,8 +37,7 @@ struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, i
         form |= KEY_LONG;
         key_size = sizeof key_blob;
     }
-    size_t offset = entry_expiry_size(form);
-    size_t size = sizeof(struct entry) + offset + key_size;
+    size_t size = sizeof(struct entry) + key_size + entry_expiry_size(form);
     if (plan->form != FORM_STRING && plan->form != FORM_EDIT)
         size = (size + 7) & ~(size_t)7;
     size += plan->room;
@@ -57,19 +56,20 @@ struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, i
             }
             memcpy(blob_data(key_blob), plan->key.data, plan->key.size);
         }
-        memcpy(entry->rest + offset, &key_blob, sizeof key_blob);
+        memcpy(entry->rest, &key_blob, sizeof key_blob);
     } else if (key_size != 0) {
-        memcpy(entry->rest + offset, plan->key.data, key_size);
+        memcpy(entry->rest, plan->key.data, key_size);
     }
     atomic_init(&entry->mark, 0);
     entry->form = form;
     entry->key_size_db = (uint16_t)((key_blob != NULL ? 0 : key_size << 4) | plan->db);
     entry->value_size = (uint32_t)plan->value_size;
+    char *expiry = entry->rest + key_size;
     if (form & EXPIRY_SHORT) {
         uint64_t since = (uint64_t)(plan->expires_ms - start_ms);
-        memcpy(entry->rest, &since, 5);
+        memcpy(expiry, &since, EXPIRY_SHORT_SIZE);
     } else if (form & EXPIRY_LONG) {
-        memcpy(entry->rest, &plan->expires_ms, 8);
+        memcpy(expiry, &plan->expires_ms, EXPIRY_LONG_SIZE);
     }
     if (plan->expires_ms != 0) {
         struct slab *slab = slab_of(entry);

@@ -27,19 +27,14 @@ const char *value_type_name(enum value_type type)
 
 /* ---- reading */
 
-/* Fills `out` from an entry; false when it may only be read under the lock. */
-static inline bool value_fill(struct value *out, const struct entry *entry, bool locked)
+static __attribute__((noinline)) bool fill_unusual(struct value *out, const struct entry *entry,
+                                                   bool locked)
 {
-    uint8_t form = entry->form & FORM_MASK;
-    out->blob = NULL;
-    out->is_integer = false;
-    out->type = VALUE_STRING;
-    if (__builtin_expect(form == FORM_STRING, 1)) {
+    switch (entry->form & FORM_MASK) {
+    case FORM_STRING: /* with a long key */
         out->data = entry_tail(entry);
         out->size = entry->value_size;
         return true;
-    }
-    switch (form) {
     case FORM_INTEGER:
         out->integer = atomic_load_explicit(entry_cell(entry), memory_order_acquire);
         out->is_integer = true;
@@ -59,6 +54,20 @@ static inline bool value_fill(struct value *out, const struct entry *entry, bool
     }
     out->blob = entry_blob(entry);
     out->data = blob_data(out->blob);
+    out->size = entry->value_size;
+    return true;
+}
+
+/* Fills `out` from an entry; false when it may only be read under the lock. */
+static inline bool value_fill(struct value *out, const struct entry *entry, bool locked)
+{
+    out->blob = NULL;
+    out->is_integer = false;
+    out->type = VALUE_STRING;
+    if (__builtin_expect((entry->form & (FORM_MASK | KEY_LONG)) != FORM_STRING, 0))
+        return fill_unusual(out, entry, locked);
+    out->data =
+        entry->rest + ((uint32_t)entry->key_size_db >> 4) + entry_expiry_size(entry->form);
     out->size = entry->value_size;
     return true;
 }
@@ -90,47 +99,97 @@ static inline bool unmarked_since(const struct shard *shard, uint64_t marks)
     return counter_get(&shard->marks) == marks || LARDER_CANARY == 1 || LARDER_CANARY == 5;
 }
 
-/* Without the lock. The order of the loads is the rule: moves, mark, view, slot, value, mark. A miss
- * counts only when no bucket moved meanwhile. */
-static enum find find_unlocked(struct access *access, const struct key *key, struct value *out)
+/* Without the lock, one look. The order of the loads is the rule: moves, mark, view, slot, value,
+ * mark. A miss counts only when no bucket moved meanwhile. FIND_LOCK: look again, or lock. */
+static enum find look_unlocked(struct access *access, const struct key *key, struct value *out)
 {
     uint64_t position;
     const struct shard *shard = shard_of(access->engine, key->hash, &position);
-    for (int attempt = 0; attempt < 2; attempt++) {
-        uint64_t moves = atomic_load_explicit(&shard->moves, memory_order_acquire);
-        uint64_t marks = atomic_load_explicit(&shard->marks, memory_order_acquire);
-        if (__builtin_expect((marks & 1) != 0, 0) && LARDER_CANARY != 1)
-            break;
-        ENGINE_PAUSE(PAUSE_MARK_READ);
-        struct entry *entry =
-            table_probe(shard_view(shard, access->db), position, key->hash, key->bytes, NULL);
+    uint64_t moves = atomic_load_explicit(&shard->moves, memory_order_acquire);
+    uint64_t marks = atomic_load_explicit(&shard->marks, memory_order_acquire);
+    if ((marks & 1) != 0 && LARDER_CANARY != 1)
+        return FIND_LOCK;
+    ENGINE_PAUSE(PAUSE_MARK_READ);
+    struct entry *entry =
+        table_probe(shard_view(shard, access->db), position, key->hash, key->bytes, NULL);
 #if LARDER_CANARY == 3
-        if (prefetched[key->hash & 63].hash == key->hash &&
-            prefetched[key->hash & 63].thread == access->thread &&
-            prefetched[key->hash & 63].ticks == access->thread->ticks)
-            entry = prefetched[key->hash & 63].entry;
+    if (prefetched[key->hash & 63].hash == key->hash &&
+        prefetched[key->hash & 63].thread == access->thread &&
+        prefetched[key->hash & 63].ticks == access->thread->ticks)
+        entry = prefetched[key->hash & 63].entry;
 #endif
-        if (__builtin_expect(entry != NULL, 1)) {
-            if (expired(entry, access, &out->expires_ms)) {
-                if (LARDER_CANARY == 4)
-                    return FIND_MISSING;
-                break;
-            }
-            if (!value_fill(out, entry, false))
-                break;
-            ENGINE_PAUSE(PAUSE_VALUE_READ);
-            if (__builtin_expect(unmarked_since(shard, marks), 1))
-                return FIND_FOUND;
-        } else {
-            ENGINE_PAUSE(PAUSE_PROBE_MISSED);
-            if (unmarked_since(shard, marks) &&
-                (((moves & 1) == 0 && counter_get(&shard->moves) == moves) || LARDER_CANARY == 2))
-                return FIND_MISSING;
-        }
-        counter_add(&access->thread->read_retries, 1);
+    if (entry == NULL) {
+        ENGINE_PAUSE(PAUSE_PROBE_MISSED);
+        bool still = unmarked_since(shard, marks); /* with the fence that both looks need */
+        still &= ((moves & 1) == 0 && counter_get(&shard->moves) == moves) || LARDER_CANARY == 2;
+        return still ? FIND_MISSING : FIND_LOCK;
     }
-    counter_add(&access->thread->read_locked, 1);
-    return FIND_LOCK;
+    if (expired(entry, access, &out->expires_ms))
+        return LARDER_CANARY == 4 ? FIND_MISSING : FIND_LOCK;
+    if (!value_fill(out, entry, false))
+        return FIND_LOCK;
+    ENGINE_PAUSE(PAUSE_VALUE_READ);
+    return unmarked_since(shard, marks) ? FIND_FOUND : FIND_LOCK;
+}
+
+/* The same for what most reads meet, in few instructions: a main bucket's first slot with the tag is
+ * the key's, its value a string, with or without a short expiry. False: nothing was learned.
+ *
+ * The slots are compared one by one: where branches are predicted the entry is fetched without
+ * waiting for the bucket (docs/decisions/001-table.md compares this with bucket_matches). */
+static inline bool look_fast(const struct access *access, const struct key *key,
+                             struct value *out)
+{
+    const struct engine *engine = access->engine;
+    uint64_t position, tag = hash_tag(key->hash), slot;
+    const struct shard *shard = shard_of(engine, key->hash, &position);
+    uint64_t marks = atomic_load_explicit(&shard->marks, memory_order_acquire);
+    if ((marks & 1) != 0)
+        return false;
+    ENGINE_PAUSE(PAUSE_MARK_READ);
+    const struct bucket *bucket = view_bucket(shard_view(shard, access->db), position);
+    ENGINE_PAUSE(PAUSE_BUCKET_CHOSEN);
+#pragma GCC unroll 8
+    for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
+        slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
+        if (slot >> 48 == tag)
+            goto tagged;
+    }
+    return false;
+tagged:
+    ENGINE_PAUSE(PAUSE_SLOT_READ);
+    const struct entry *entry = slot_entry(slot);
+    if (!entry_has_key(entry, key->bytes))
+        return false;
+    const char *behind_key = entry->rest + key->bytes.size;
+    int64_t expires_ms = EXPIRES_NEVER;
+    if (entry->form == (FORM_STRING | EXPIRY_SHORT)) {
+        expires_ms = entry_short_expiry(behind_key) + engine->start_ms;
+        if (expires_ms <= access->now_ms)
+            return false;
+        behind_key += EXPIRY_SHORT_SIZE;
+    } else if (entry->form != FORM_STRING) {
+        return false;
+    }
+    out->data = behind_key;
+    out->size = entry->value_size;
+    out->expires_ms = expires_ms;
+    out->blob = NULL;
+    out->is_integer = false;
+    out->type = VALUE_STRING;
+    ENGINE_PAUSE(PAUSE_VALUE_READ);
+    return unmarked_since(shard, marks);
+}
+
+/* What one look could not settle: a second one may, since moves and marks are short. */
+static enum find look_again(struct access *access, const struct key *key,
+                                                      struct value *out)
+{
+    counter_add(&access->thread->read_retries, 1);
+    enum find found = look_unlocked(access, key, out);
+    if (found == FIND_LOCK)
+        counter_add(&access->thread->read_locked, 1);
+    return found;
 }
 
 /* Buckets of a resize that one write moves: at most some 15 entries, a microsecond or two. */
@@ -170,10 +229,9 @@ static struct target find_target(struct access *access, const struct key *key)
     return target;
 }
 
-enum find keyspace_peek(struct access *access, const struct key *key, struct value *out)
+static __attribute__((noinline)) enum find find_locked(struct access *access,
+                                                       const struct key *key, struct value *out)
 {
-    if (!access->locked)
-        return find_unlocked(access, key, out);
     struct target target = find_target(access, key);
     if (target.entry == NULL)
         return FIND_MISSING;
@@ -182,7 +240,16 @@ enum find keyspace_peek(struct access *access, const struct key *key, struct val
     return FIND_FOUND;
 }
 
-enum find keyspace_find(struct access *access, const struct key *key, struct value *out)
+enum find keyspace_peek(struct access *access, const struct key *key, struct value *out)
+{
+    if (access->locked)
+        return find_locked(access, key, out);
+    enum find found = look_unlocked(access, key, out);
+    return found == FIND_LOCK ? look_again(access, key, out) : found;
+}
+
+static __attribute__((noinline)) enum find find_slow(struct access *access,
+                                                     const struct key *key, struct value *out)
 {
     enum find found = keyspace_peek(access, key, out);
     if (found == FIND_FOUND)
@@ -190,6 +257,15 @@ enum find keyspace_find(struct access *access, const struct key *key, struct val
     else if (found == FIND_MISSING)
         counter_add(&access->thread->misses, 1);
     return found;
+}
+
+enum find keyspace_find(struct access *access, const struct key *key, struct value *out)
+{
+    /* The planted faults of tests are in the full way only. */
+    if (LARDER_CANARY || access->locked || !look_fast(access, key, out))
+        return find_slow(access, key, out);
+    counter_add(&access->thread->hits, 1);
+    return FIND_FOUND;
 }
 
 void keyspace_prefetch_bucket(const struct access *access, uint64_t hash)

@@ -2,7 +2,7 @@
  *
  * The table of one database in one shard: an array of 64-byte buckets in hash order.
  *
- * A slot is a 16-bit tag (low bits of the hash) over a 48-bit pointer. A bucket's last slot may be a
+ * A slot is a tag (15 bits of the hash and a one) over a 48-bit pointer. A bucket's last slot may be a
  * link to an overflow bucket instead (lowest bit set). bucket = high half of position * bucket_count,
  * for any count, so position order is bucket order.
  *
@@ -26,6 +26,20 @@
 
 #include "engine/pause.h"
 #include "engine/shard.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define TABLE_VECTORS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TABLE_VECTORS 0
+#endif
+#endif
+#if !defined(TABLE_VECTORS) && defined(__SSE2__)
+#include <emmintrin.h>
+#define TABLE_VECTORS 1
+#elif !defined(TABLE_VECTORS)
+#define TABLE_VECTORS 0
+#endif
 
 enum {
     BUCKET_SLOTS = 8,
@@ -108,22 +122,29 @@ static inline struct entry *slot_entry(uint64_t slot)
     return (struct entry *)(uintptr_t)(slot & SLOT_POINTER_MASK);
 }
 
+/* Never zero, so that neither an empty slot nor a link has it. */
+static inline uint16_t hash_tag(uint64_t hash)
+{
+    return (uint16_t)(hash | 1);
+}
+
 static inline uint64_t slot_of(uint64_t hash, const struct entry *entry)
 {
-    return hash << 48 | (uint64_t)(uintptr_t)entry;
+    return (uint64_t)hash_tag(hash) << 48 | (uint64_t)(uintptr_t)entry;
 }
 
 static inline bool slot_tagged(uint64_t slot, uint64_t hash)
 {
-    return (slot ^ hash << 48) >> 48 == 0;
+    return (uint16_t)(slot >> 48) == hash_tag(hash);
 }
 
 static inline bool entry_has_key(const struct entry *entry, struct bytes key)
 {
-    if (__builtin_expect((entry->form & KEY_LONG) != 0, 0))
+    /* An entry with a long key shows size 0 here. */
+    if (__builtin_expect(key.size - 1 >= KEY_SHORT_MAX, 0))
         return bytes_equal(entry_key(entry), key);
-    return (size_t)(entry->key_size_db >> 4) == key.size &&
-           memory_equal(entry->rest + entry_expiry_size(entry->form), key.data, key.size);
+    return (uint32_t)entry->key_size_db >> 4 == key.size &&
+           memory_equal(entry->rest, key.data, key.size);
 }
 
 /* Where an entry stands. */
@@ -133,22 +154,45 @@ struct place {
     uint32_t slot;
 };
 
+/* Which slots carry the hash's tag: slot i in bit 4 * i + 3. A slot may change at once: look at each
+ * again, atomically.
+ *
+ * With SSE2 two slots are loaded at a time. x86 loads an aligned vector's 8-byte halves whole and in
+ * order with other loads, which is all that a miss relies on. */
+static inline uint32_t bucket_matches(const struct bucket *bucket, uint64_t hash)
+{
+#if TABLE_VECTORS
+    const __m128i *pairs = (const __m128i *)(const void *)bucket->slots;
+    __m128i tag = _mm_set1_epi16((short)hash_tag(hash));
+    __m128i low = _mm_packs_epi16(_mm_cmpeq_epi16(_mm_load_si128(pairs), tag),
+                                  _mm_cmpeq_epi16(_mm_load_si128(pairs + 1), tag));
+    __m128i high = _mm_packs_epi16(_mm_cmpeq_epi16(_mm_load_si128(pairs + 2), tag),
+                                   _mm_cmpeq_epi16(_mm_load_si128(pairs + 3), tag));
+    return ((uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16) &
+           0x88888888;
+#else
+    uint32_t matches = 0;
+    for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
+        uint64_t slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
+        matches |= (uint32_t)slot_tagged(slot, hash) << (4 * i + 3);
+    }
+    return matches;
+#endif
+}
+
 /* The entry with this key, or NULL. Without the lock the answer "none" needs the move counter's
  * consent. `place` (may be NULL) is good until the table changes. */
 static inline struct entry *table_probe(const struct view *view, uint64_t position, uint64_t hash,
                                         struct bytes key, struct place *place)
 {
     struct bucket *bucket = view_bucket(view, position), *previous = NULL;
-    ENGINE_PAUSE(PAUSE_BUCKET_CHOSEN);
     for (;;) {
-        uint64_t slot = 0;
-#pragma GCC unroll 8
-        for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
-            slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
-            if (__builtin_expect(!slot_tagged(slot, hash), 1))
-                continue;
-            /* A tag of zero also matches an empty slot or a link. */
-            if (slot == 0 || (i == BUCKET_LINK && slot_is_link(slot)))
+        ENGINE_PAUSE(PAUSE_BUCKET_CHOSEN);
+        for (uint32_t matches = bucket_matches(bucket, hash); matches != 0;
+             matches &= matches - 1) {
+            uint32_t i = (uint32_t)__builtin_ctz(matches) / 4;
+            uint64_t slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
+            if (!slot_tagged(slot, hash))
                 continue;
             ENGINE_PAUSE(PAUSE_SLOT_READ);
             struct entry *entry = slot_entry(slot);
@@ -158,10 +202,11 @@ static inline struct entry *table_probe(const struct view *view, uint64_t positi
                 return entry;
             }
         }
-        if (__builtin_expect(!slot_is_link(slot), 1))
+        uint64_t last = atomic_load_explicit(&bucket->slots[BUCKET_LINK], memory_order_acquire);
+        if (__builtin_expect(!slot_is_link(last), 1))
             return NULL;
         previous = bucket;
-        bucket = slot_link(slot);
+        bucket = slot_link(last);
     }
 }
 

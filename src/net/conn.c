@@ -197,8 +197,10 @@ static bool output_refer(struct sink *sink, const char *data, size_t size,
     struct conn *conn = (struct conn *)sink;
     conn_mark_dirty(conn);
     if (size != 0 && !sink->failed && seal(conn) &&
-        push_span(conn, (char *)data, size, release, owner))
+        push_span(conn, (char *)data, size, release, owner)) {
+        conn->referring = true;
         return true;
+    }
     release(owner);
     return size == 0 && !sink->failed ? true : sink_fail(sink);
 }
@@ -243,6 +245,8 @@ void conn_sent(struct conn *conn, size_t size)
         size -= span->iov_len;
         drop_first_span(conn);
     }
+    if (conn->out_bytes == 0)
+        conn->referring = false;
     if (conn->congested && conn_unsent(conn) <= loop->options.output_soft_bytes / 2) {
         conn->congested = false;
         conn->relieved = true;
@@ -443,7 +447,8 @@ void conn_received_direct(struct conn *conn, size_t size)
         filled(conn, size);
 }
 
-/* A peer that sends no more is answered all it has asked for. What it left unfinished is dropped. */
+/* A peer that sends no more is answered all it has asked for. What it left unfinished is dropped.
+ * */
 static void check_end(struct conn *conn)
 {
     if (!conn->ended || conn->closing ||

@@ -6,9 +6,9 @@
  * Output. A loop has one current block; whoever writes gets its rest as the window of its sink, and
  * only one connection at a time holds it, so the replies of an iteration lie side by side in few
  * cache lines. What a connection wrote is sealed into a span when another writes, when the block is
- * full and at the end of the iteration. Spans (of blocks, or of the caller's memory) queue in chunks
- * whose iovec array goes to the kernel as it is. A span in flight is never changed; a block is
- * reused once no span refers to it.
+ * full and at the end of the iteration. Spans (of blocks, or of the caller's memory) queue in
+ * chunks whose iovec array goes to the kernel as it is. A span in flight is never changed; a block
+ * is reused once no span refers to it.
  *
  * Input. Bytes are offered to the handler where the back end received them. Only what is left over
  * is copied to the connection's tail.
@@ -109,7 +109,8 @@ struct conn {
     bool ended : 1;    /* the peer sends no more */
     bool draining : 1; /* closes once all is sent */
     bool closing : 1;
-    bool silent : 1; /* the handler refused it: no `closed` */
+    bool referring : 1; /* memory of others is, or was, in the queued output */
+    bool silent : 1;    /* the handler refused it: no `closed` */
     /* --- of the io_uring loop */
     bool receiving : 1;
     bool receiving_direct : 1; /* into the caller's memory, not by the multishot */
@@ -117,13 +118,13 @@ struct conn {
     bool canceled : 1;         /* everything */
     bool flying : 1;           /* its send is answered by the next submission */
     bool socket_full : 1;      /* the next send has to wait for room */
-    bool send_failed : 1;
-    bool starved : 1; /* waits for receive buffers, on a list by `again` */
+    bool send_answered : 1;    /* it was, by a completion: send_result */
+    bool starved : 1;          /* waits for receive buffers, on a list by `again` */
     /* --- of the epoll loop */
     bool readable : 1; /* as far as is known */
     bool hung_up : 1;
     bool watching_room : 1;
-    int32_t send_result; /* io_uring: of a failed flying send */
+    int32_t send_result;
     struct conn *next_flying;
 
     char *tail; /* received and not consumed: [tail_start, tail_start + tail_size) */

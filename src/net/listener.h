@@ -21,8 +21,8 @@ struct listener {
     void *owner;
 };
 
-/* `address`: an IPv4 or IPv6 literal, "localhost", or "*"; `port` 0 lets the system choose. On failure `message`
- * (size bytes) names address, port and remedy. IPv6 sockets take IPv6 only. */
+/* `address`: an IPv4 or IPv6 literal, "localhost", or "*"; `port` 0 lets the system choose. On
+ * failure `message` (size bytes) names address, port and remedy. IPv6 sockets take IPv6 only. */
 enum status listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
                               struct listener *out, char *message, size_t message_size) MUST_USE;
 /* Replaces a dead socket file; refuses one that somebody answers on, and other files. `mode`: its

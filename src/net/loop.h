@@ -10,9 +10,9 @@
  * `asleep`, one send per connection with output. Only the `release` of bytes sent by reference may
  * be called after `asleep`.
  *
- * Receiving: `data` gets all bytes that have arrived and were not consumed, in place, and returns how
- * many it consumed. What is left is kept by the connection and comes again, at the same offset, with
- * more behind it. A connection with nothing left over owns no buffer.
+ * Receiving: `data` gets all bytes that have arrived and were not consumed, in place, and returns
+ * how many it consumed. What is left is kept by the connection and comes again, at the same offset,
+ * with more behind it. A connection with nothing left over owns no buffer.
  *
  * Sending: write to conn_sink(). What was written leaves at the end of the iteration in one send;
  * while that is in flight, output gathers in other memory. When the unsent bytes exceed
@@ -64,15 +64,16 @@ struct loop_options {
 /* `why` (may be NULL) gets static text when LOOP_IO_AUTO had to take epoll, or on failure. */
 enum status loop_create(const struct loop_options *options, struct loop **out, const char **why)
     MUST_USE;
-/* Closes what is open, calling `closed`; drops messages that have not run. Not while loop_run runs. */
+/* Closes what is open, calling `closed`; drops messages that have not run. Not while loop_run runs.
+ * */
 void loop_destroy(struct loop *loop);
 /* Until loop_stop; returns at once when that was called before. */
 void loop_run(struct loop *loop);
 const char *loop_io_name(const struct loop *loop); /* "io_uring" or "epoll" */
 void *loop_owner(const struct loop *loop);
 
-/* From any thread: `run(loop, argument)` on the loop's thread, in order of posting per poster. False
- * when memory is out. */
+/* From any thread: `run(loop, argument)` on the loop's thread, in order of posting per poster.
+ * False when memory is out. */
 bool loop_post(struct loop *loop, void (*run)(struct loop *loop, void *argument), void *argument);
 /* From any thread and from signal handlers: loop_run returns after the current iteration. */
 void loop_stop(struct loop *loop);
@@ -85,8 +86,8 @@ enum status loop_listen(struct loop *loop, struct listener *listener,
                         void (*accept_failed)(struct loop *loop, const char *why)) MUST_USE;
 /* Accepts no more on any listener of this loop. */
 void loop_unlisten(struct loop *loop);
-/* From any thread: takes over a connected descriptor, in the next iteration unless this is the loop's
- * own thread inside loop_run. Closes it when that fails. */
+/* From any thread: takes over a connected descriptor, in the next iteration unless this is the
+ * loop's own thread inside loop_run. Closes it when that fails. */
 void loop_adopt(struct loop *loop, int fd, struct listener *listener);
 
 struct loop_stats {

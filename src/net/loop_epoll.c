@@ -4,8 +4,8 @@
  *
  * Connections are watched by edges, which spares the kernel looking at each again after every wait:
  * `readable` remembers an edge until a receive comes back short. All connections receive into one
- * buffer of the loop and are parsed there. Output is sent directly; room is watched for only while a
- * socket is full.
+ * buffer of the loop and are parsed there. Output is sent directly; room is watched for only while
+ * a socket is full.
  *
  * epoll cannot wait for several events. When the loop is busy it sleeps for as long as a batch may
  * take before it asks, and finds together what has arrived.

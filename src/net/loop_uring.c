@@ -9,9 +9,10 @@
  * are back by then.
  *
  * A send is tried while it is submitted and never waits there, so after uring_enter it is over; one
- * that took everything leaves no completion. Hence those still `flying` after a wait have succeeded
- * unless a completion says otherwise, and completions waited for are requests, not replies. A socket
- * that was full gets a send that waits for room and completes when some bytes have left.
+ * that took everything leaves no completion, unless something has to happen then. Hence those still
+ * `flying` after a wait have succeeded when no completion says otherwise, and completions waited
+ * for are requests, not replies. A socket that was full gets a send that waits for room and
+ * completes when some bytes have left.
  *
  * user_data is a pointer with the kind of operation in its low bits. A connection counts the
  * operations that will still complete (`pending`) and is freed after the last. Cancellations leave
@@ -84,8 +85,8 @@ static enum status uring_create_io(struct loop *loop, const char **why)
 static void uring_destroy_io(struct loop *loop)
 {
     struct uring_io *io = loop->io;
-    /* The kernel lets go of the sockets some time after the ring is closed; peers should not have to
-     * wait for that. */
+    /* The kernel lets go of the sockets some time after the ring is closed; peers should not have
+     * to wait for that. */
     for (struct links *each = loop->all.next; each != &loop->all; each = each->next)
         socket_shutdown(LINKS_ENTRY(each, struct conn, all)->fd);
     uring_deinit(&io->uring);
@@ -309,7 +310,9 @@ static void uring_send(struct conn *conn)
     }
     /* A success that nothing has to follow need not wake the loop. */
     if (conn->out_bytes == conn->flight_bytes && !conn->draining)
-        entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
+        /* Nothing wakes the loop after a success that leaves no completion. */
+        if (!conn->congested && !conn->draining && !conn->referring && chunk->next == NULL)
+            entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
     set_operation(entry, conn, ON_SEND);
     conn->flying = true;
     conn->next_flying = io->flying;
@@ -348,15 +351,15 @@ static void settle_flying(struct uring_io *io, unsigned head, unsigned tail)
         if ((completion->user_data & ON_MASK) != ON_SEND)
             continue;
         struct conn *conn = (struct conn *)(uintptr_t)(completion->user_data & ~UINT64_C(15));
-        conn->send_failed = true;
+        conn->send_answered = true;
         conn->send_result = completion->res;
     }
     while (io->flying != NULL) {
         struct conn *conn = io->flying;
         io->flying = conn->next_flying;
         conn->flying = false;
-        int64_t result = conn->send_failed ? conn->send_result : (int64_t)conn->flight_bytes;
-        conn->send_failed = false;
+        int64_t result = conn->send_answered ? conn->send_result : (int64_t)conn->flight_bytes;
+        conn->send_answered = false;
         sent(conn, result);
     }
 }

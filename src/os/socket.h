@@ -50,12 +50,12 @@ enum io_error socket_set_blocking(int fd, bool blocking);
 
 enum { SOCKET_ADDRESS_SIZE = 128 };
 
-/* `address` is an IPv4 or IPv6 literal; IPv6 sockets take IPv6 only. Accepted connections send small
- * replies at once, keep little unsent data in the kernel and notice a dead peer. */
+/* `address` is an IPv4 or IPv6 literal; IPv6 sockets take IPv6 only. Accepted connections send
+ * small replies at once, keep little unsent data in the kernel and notice a dead peer. */
 enum io_error socket_listen_tcp(const char *address, uint16_t port, uint32_t backlog, int *out_fd,
                                 uint16_t *out_port);
-/* IO_IN_USE when the path exists. `mode`: its permissions, 0 leaves the umask's. IO_INVALID: the path
- * is too long. */
+/* IO_IN_USE when the path exists. `mode`: its permissions, 0 leaves the umask's. IO_INVALID: the
+ * path is too long. */
 enum io_error socket_listen_unix(const char *path, uint32_t mode, uint32_t backlog, int *out_fd);
 /* Who is behind a path: IO_OK somebody answers, IO_REFUSED a dead socket, IO_MISSING nothing,
  * IO_INVALID not a socket, or why it cannot be told. */

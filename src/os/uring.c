@@ -170,8 +170,8 @@ void uring_enter(struct uring *uring, unsigned wait_count, uint32_t min_wait_us,
     syscall(__NR_io_uring_enter, uring->enter_fd, submit_count, wait_count,
             plain ? uring->enter_flags : uring->enter_flags | IORING_ENTER_EXT_ARG,
             plain ? NULL : &argument, plain ? 0 : sizeof argument);
-    /* The kernel leaves entries behind only when it is out of memory. Callers rely on it having seen
-     * all of them. */
+    /* The kernel leaves entries behind only when it is out of memory. Callers rely on it having
+     * seen all of them. */
     while (IO_URING_READ_ONCE(*uring->ring.sq.khead) != uring->ring.sq.sqe_tail)
         uring_submit(uring);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A submission and completion ring of io_uring with one ring of provided buffers, set up the way the
- * loop wants it: one thread submits, the kernel's deferred work runs only inside uring_enter. That
- * is why nothing is written to the loop's memory while its own code runs.
+ * A submission and completion ring of io_uring with one ring of provided buffers, set up the way
+ * the loop wants it: one thread submits, the kernel's deferred work runs only inside uring_enter.
+ * That is why nothing is written to the loop's memory while its own code runs.
  *
- * liburing (2.2 or later) prepares entries and maps the rings; entering is our own, because only the
- * raw call has the minimum wait. Without liburing at compile time LARDER_URING is 0 and there is
- * nothing here.
+ * liburing (2.2 or later) prepares entries and maps the rings; entering is our own, because only
+ * the raw call has the minimum wait. Without liburing at compile time LARDER_URING is 0 and there
+ * is nothing here.
  *
  * One thread at a time. uring_start binds the ring to the calling thread for good.
  */

@@ -37,9 +37,8 @@ enum { PARSER_BLOB_SIZE_MIN = 64 * 1024 };
  * must be emptied before it serves anybody else, in one of two ways:
  *   parser_move   into a parser of the connection's own, with which it goes on where it stopped;
  *   parser_reset  forgets the progress: the request is read again from its start once more has
- *   come.
- *                 Cheaper than moving as long as only a few hundred bytes are there (and blob_need
- *                 is 0).
+ *                 come. Cheaper than moving as long as only a few hundred bytes are there and
+ *                 blob_need is 0.
  * Arguments are kept as offsets, so the unread bytes may move between calls.
  *
  * Big arguments. When blob_need is not 0 the owner may just go on collecting bytes, or receive that

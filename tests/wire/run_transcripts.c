@@ -173,7 +173,8 @@ int main(int argc, char **argv)
         free(content);
     }
     player_destroy(player);
-    printf("%zu cases, %zu plays, %zu failures; %zu cases need the server\n", tally.cases,
-           tally.plays, tally.failures, tally.skipped);
+    printf("%zu plays of %zu cases; %zu more cases need the server\n", tally.plays, tally.cases,
+           tally.skipped);
+    printf("%zu passed, %zu failed\n", tally.cases - tally.failures, tally.failures);
     return tally.failures != 0 || tally.cases == 0;
 }

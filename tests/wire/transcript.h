@@ -56,7 +56,7 @@ enum step_kind {
 enum { BYTE_LITERAL, BYTE_INTEGER, BYTE_ANY, BYTE_BULK, BYTE_NUMBER, BYTE_SECONDS, BYTE_MS };
 
 /* Bytes, of which some are placeholders. BYTE_NUMBER, _SECONDS and _MS are digits; the two last
- * ones stand for the time `offsets[i]` after the case began, in as many digits. */
+ * ones stand for the time `offset` after the case began, in as many digits. */
 struct text {
     char *data;
     unsigned char *kinds;
