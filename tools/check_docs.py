@@ -4,7 +4,7 @@
 
  - docs/reference is what the server says of itself (`larder --dump-reference`);
  - every page can be reached from the README, and every relative link leads somewhere;
- - every file that a page names in backticks or commands exists;
+ - every file that a page names exists, and every page that the code refers to;
  - every option of the server that the README uses exists.
 
 `--write` writes docs/reference; `--self-test` proves that planted mistakes are found.
@@ -83,6 +83,15 @@ def check_paths(top):
                     yield f"{page.relative_to(top)}:{number}: {path} is not there"
 
 
+def check_sources(top):
+    """Pages that the code refers to."""
+    for path in sorted((top / "src").rglob("*.[chd]*")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for page in re.findall(r"docs/[\w./-]+\.md", line):
+                if not (top / page).exists():
+                    yield f"{path.relative_to(top)}:{number}: {page} is not there"
+
+
 def check_options(top, known):
     """In commands that start the server, only options it has."""
     for number, line in enumerate((top / "README.md").read_text().splitlines(), 1):
@@ -94,7 +103,7 @@ def check_options(top, known):
 
 def check(top, dumps, known):
     return [*check_reference(top, dumps), *check_links(top), *check_paths(top),
-            *check_options(top, known)]
+            *check_sources(top), *check_options(top, known)]
 
 
 def self_test():
@@ -109,9 +118,11 @@ def self_test():
         (top / "scripts").mkdir()
         (top / "scripts/run").write_text("")
         (top / "CHANGELOG.md").write_text("")
+        (top / "src").mkdir()
+        (top / "src/a.c").write_text("/* See docs/lost.md and docs/gone.md. */\n")
         found = check(top, {"commands": "new\n"}, {"port"})
     wanted = ["docs/reference/commands.md:1", "README.md:1", "docs/lost.md:1", "README.md:1",
-              "README.md:2", "README.md:3"]
+              "README.md:2", "README.md:3", "src/a.c:1"]
     if sorted(problem.split(": ")[0] for problem in found) != sorted(wanted):
         return [f"self-test: planted {wanted}, found {found}"]
     return []

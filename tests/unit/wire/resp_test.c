@@ -556,6 +556,47 @@ static void big_arguments_can_be_received_elsewhere(void **state)
     parser_deinit(&own);
 }
 
+static void a_big_argument_may_be_thrown_away(void **state)
+{
+    (void)state;
+    size_t consumed;
+    char head[] = "*3\r\n$70000\r\n", tail[] = "\r\n$0\r\n\r\n$1\r\nx\r\n";
+    assert_int_equal(wire_resp.parse(&worker, head, sizeof(head) - 1, &consumed), PARSE_MORE);
+    assert_int_equal(parser_blob_begin(&worker, head), STATUS_OK);
+    parser_blob_received(&worker, NULL, BYTES(""));
+    assert_int_equal(wire_resp.parse(&worker, tail, sizeof(tail) - 1, &consumed), PARSE_DONE);
+    assert_int_equal(consumed, sizeof(tail) - 1);
+    assert_int_equal(worker.request.argc, 3);
+    assert_true(bytes_equal(worker.request.argv[0], BYTES("")));
+    assert_true(bytes_equal(worker.request.argv[1], BYTES("")));
+    assert_true(bytes_equal(worker.request.argv[2], BYTES("x")));
+    parser_reset(&worker);
+}
+
+static void only_quotes_make_a_request_unfit_to_be_read_again(void **state)
+{
+    (void)state;
+    size_t consumed;
+    static const struct {
+        const char *text;
+        bool rewritten;
+    } rows[] = {{"*1\r\n$4\r\nPING\r\n", false},
+                {"GET \"k\"\r\n", true},
+                {"GET  k \r\n", false},
+                {"\r\n", false},
+                {"'GET' k\n", true},
+                {"*1\r\n$4\r\nPING\r\n", false}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char *copy = strdup(rows[i].text);
+        assert_int_equal(wire_resp.parse(&worker, copy, strlen(copy), &consumed), PARSE_DONE);
+        assert_int_equal(consumed, strlen(rows[i].text));
+        assert_int_equal(worker.rewritten, rows[i].rewritten);
+        assert_int_equal(memcmp(copy, rows[i].text, consumed) != 0, rows[i].rewritten);
+        free(copy);
+    }
+    parser_reset(&worker);
+}
+
 static void small_arguments_are_not_announced(void **state)
 {
     (void)state;
@@ -645,6 +686,8 @@ int main(void)
         cmocka_unit_test(unfinished_requests_are_bounded),
         cmocka_unit_test(an_unfinished_request_moves_and_leaves_the_worker_free),
         cmocka_unit_test(big_arguments_can_be_received_elsewhere),
+        cmocka_unit_test(a_big_argument_may_be_thrown_away),
+        cmocka_unit_test(only_quotes_make_a_request_unfit_to_be_read_again),
         cmocka_unit_test(small_arguments_are_not_announced),
         cmocka_unit_test(detection_takes_any_first_byte),
 #if LARDER_FAULTS
