@@ -459,6 +459,29 @@ static size_t data(struct conn *conn, char *bytes, size_t size)
     return at;
 }
 
+/* What the first request of each connection will touch is on its way before any of them runs; the
+ * rest of a pipeline is fetched by its batch. */
+static void glance(struct conn *conn, const char *bytes, size_t size, bool again)
+{
+    struct session *session = conn_user(conn);
+    struct access access;
+    struct bytes key;
+
+    if (session == NULL || session->wire == NULL || session->pending != NULL)
+        return;
+    access = (struct access){.engine = session->client.engine, .db = session->client.db};
+    if (again) {
+        if (session->glance_hash != 0)
+            keyspace_prefetch_entry(&access, session->glance_hash);
+        return;
+    }
+    session->glance_hash = 0;
+    if (!session->wire->guess_key(bytes, size, &key))
+        return;
+    session->glance_hash = key_of(session->client.hash_seed, key).hash;
+    keyspace_prefetch_bucket(&access, session->glance_hash);
+}
+
 static void filled(struct conn *conn)
 {
     struct session *session = conn_user(conn);
@@ -490,6 +513,7 @@ static void asleep(struct loop *loop)
 const struct loop_handler session_handler = {
     .opened = opened,
     .data = data,
+    .glance = glance,
     .filled = filled,
     .closed = closed,
     .awake = awake,

@@ -50,6 +50,7 @@ struct session {
     struct worker *worker;                        /* shown */
     const struct wire *wire;                      /* NULL until the first bytes have told */
     struct pending *pending;                      /* NULL unless a request is unfinished */
+    uint64_t glance_hash; /* of the key that `glance` fetches memory for; 0: none */
     struct session *next, *previous;              /* shown */
     struct label *label;                          /* shown, under the lock; NULL: nothing was set */
     uint64_t id;                                  /* shown */

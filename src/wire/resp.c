@@ -397,6 +397,38 @@ static enum detect resp_detect(const char *data, size_t size)
     return size == 0 ? DETECT_MORE : DETECT_YES;
 }
 
+/* Steps over "$<up to 4 digits>\r\n" and returns the size it tells, or -1. */
+static int guess_size(const char *data, size_t size, size_t *at)
+{
+    int value = 0;
+    size_t i = *at;
+    if (i >= size || data[i++] != '$')
+        return -1;
+    for (; i < size && i <= *at + 4 && data[i] >= '0' && data[i] <= '9'; i++)
+        value = value * 10 + (data[i] - '0');
+    if (i + 2 > size || data[i] != '\r')
+        return -1;
+    *at = i + 2;
+    return value;
+}
+
+/* The second argument of "*<digit>\r\n...". */
+static bool resp_guess_key(const char *data, size_t size, struct bytes *out)
+{
+    size_t at = 4;
+    if (size < at || data[0] != '*' || data[2] != '\r')
+        return false;
+    int name_size = guess_size(data, size, &at);
+    if (name_size < 0)
+        return false;
+    at += (size_t)name_size + 2;
+    int key_size = guess_size(data, size, &at);
+    if (key_size < 0 || at + (size_t)key_size > size)
+        return false;
+    *out = bytes_of(data + at, (size_t)key_size);
+    return true;
+}
+
 static void resp_protocol_error(struct reply *reply, const char *error)
 {
     reply->ops->error(reply, "ERR", bytes_of_text(error));
@@ -406,6 +438,7 @@ const struct wire wire_resp = {
     .name = "resp",
     .detect = resp_detect,
     .parse = resp_parse,
+    .guess_key = resp_guess_key,
     .protocol_error = resp_protocol_error,
     .reply_ops = &resp_reply_ops,
 };

@@ -85,6 +85,9 @@ struct wire {
      * bytes; nothing is consumed. BAD: reply with protocol_error, then close. `data` may be changed
      * in place, except by MORE. */
     enum parse (*parse)(struct parser *parser, char *data, size_t size, size_t *consumed);
+    /* The bytes that are the first request's key if it is the usual kind of command: a cheap guess,
+     * good for fetching memory ahead and nothing else. False: none. */
+    bool (*guess_key)(const char *data, size_t size, struct bytes *out);
     /* Renders parse's complaint. */
     void (*protocol_error)(struct reply *reply, const char *error);
     const struct reply_ops *reply_ops;
