@@ -33,6 +33,7 @@ enum status engine_create(const struct engine_config *config, struct engine **ou
     memset(engine, 0, sizeof *engine);
     slab_classes_init();
     epoch_init(&engine->epoch);
+    epoch_add(&engine->epoch, &engine->keeper_thread.record);
     engine->hash_seed = config->hash_seed != 0 ? config->hash_seed : random_seed();
     engine->start_ms = config->start_ms;
     pages_init(&engine->pages, config->memory_max_bytes, &engine->wake);
@@ -69,7 +70,8 @@ void engine_destroy(struct engine *engine)
         atomic_load_explicit(&engine->epoch.records, memory_order_relaxed);
     while (record != NULL) {
         struct epoch_record *next = record->next;
-        alloc_free(record); /* the first member of struct engine_thread */
+        if (record != &engine->keeper_thread.record)
+            alloc_free(record); /* the first member of struct engine_thread */
         record = next;
     }
     alloc_free(engine);

@@ -2,10 +2,11 @@
  *
  * The engine: keys and values in memory, shared by any number of threads.
  *
- * Life of a thread that uses it: register once, then `engine_thread_online` before touching keys and
- * again at every safe point (a worker: once per loop iteration), `engine_thread_offline` before it
- * waits. What a read returns stays valid until the thread's next online or offline call: that is all
- * that reclamation asks of readers (engine/epoch.h). Reads and writes of keys: engine/keyspace.h.
+ * Life of a thread that uses it: register once, then `engine_thread_online` before touching keys
+ * and again at every safe point (a worker: once per loop iteration), `engine_thread_offline` before
+ * it waits. What a read returns stays valid until the thread's next online or offline call: that is
+ * all that reclamation asks of readers (engine/epoch.h). Reads and writes of keys:
+ * engine/keyspace.h.
  */
 #ifndef LARDER_ENGINE_ENGINE_H
 #define LARDER_ENGINE_ENGINE_H

@@ -12,11 +12,12 @@
  *   FORM_EDIT     the value's bytes with room behind them; changes in place, read under the lock
  *   FORM_EDIT_BLOB  as FORM_BLOB; the blob's bytes change in place, read under the lock
  *
- * A key longer than KEY_SHORT_MAX lies in a blob of its own, and the entry has a pointer to it in the
- * key's place, so that every entry fits a slab.
+ * A key longer than KEY_SHORT_MAX lies in a blob of its own, and the entry has a pointer to it in
+ * the key's place, so that every entry fits a slab.
  *
  * Everything but the mark, the cell, and the size of the two EDIT forms is immutable after
- * publication. Readers look at `form` first, and touch nothing else of an EDIT form without the lock.
+ * publication. Readers look at `form` first, and touch nothing else of an EDIT form without the
+ * lock.
  */
 #ifndef LARDER_ENGINE_ENTRY_H
 #define LARDER_ENGINE_ENTRY_H
@@ -55,8 +56,7 @@ struct entry {
 static inline size_t entry_expiry_size(uint8_t form)
 {
     /* Without a branch: every read passes here. */
-    return (form >> 3 & 1) * (size_t)EXPIRY_SHORT_SIZE +
-           (form >> 4 & 1) * (size_t)EXPIRY_LONG_SIZE;
+    return (form >> 3 & 1) * (size_t)EXPIRY_SHORT_SIZE + (form >> 4 & 1) * (size_t)EXPIRY_LONG_SIZE;
 }
 
 static inline uint32_t entry_db(const struct entry *entry)

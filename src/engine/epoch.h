@@ -4,12 +4,14 @@
  * al., "Performance of memory reclamation for lockless synchronization", 2007), in the form a cache
  * server wants: a thread announces once per loop iteration, so a read pays nothing.
  *
- * The global epoch is even-paced: it moves from e to e + 1 only when every online thread has announced
- * e. What was unlinked while the epoch was e may be freed once it is e + 2: every thread that is
- * online then announced e + 1 or later, hence after the unlinking, and holds no older pointer.
+ * The global epoch moves from e to e + 1 only when every online thread has announced e. Whoever
+ * unlinks is online, so the epoch moves at most once between the unlinking and the end of its
+ * operation: if it reads e right after the unlinking, the unlinking is seen by every thread that
+ * announces e + 2, even if the read overtook the store. When the epoch is e + 3 every online thread
+ * has announced e + 2 or later and holds no older pointer, and what was unlinked may be freed.
  *
- * Threads: a record is written by its owner; the scan in epoch_advance may run in any thread. Records
- * are never freed before epoch_deinit, only reused, so the scan needs no lock.
+ * Threads: a record is written by its owner; the scan in epoch_advance may run in any thread.
+ * Records are never freed before epoch_deinit, only reused, so the scan needs no lock.
  */
 #ifndef LARDER_ENGINE_EPOCH_H
 #define LARDER_ENGINE_EPOCH_H
@@ -52,7 +54,7 @@ static inline void epoch_offline(struct epoch_record *record)
 
 static inline bool epoch_safe(const struct epoch *epoch, uint64_t retired_at)
 {
-    return atomic_load_explicit(&epoch->global, memory_order_acquire) >= retired_at + 2;
+    return atomic_load_explicit(&epoch->global, memory_order_acquire) >= retired_at + 3;
 }
 
 #endif

@@ -104,15 +104,18 @@ static bool tables_step(struct shard *shard)
  * flood in one shard does not keep the others waiting. */
 static bool maintain_shard(struct shard *shard, int64_t now_ms)
 {
+    struct engine *engine = shard->engine;
     enum { STEPS_PER_ROUND = 256 };
     bool sweeping = true, more = true;
     for (int step = 0; (sweeping || more) && step < STEPS_PER_ROUND; step++) {
+        epoch_online(&engine->epoch, &engine->keeper_thread.record);
         shard_lock(shard);
         more = shard_reclaim(shard, RECLAIMED_PER_LOCK);
         if (sweeping)
             sweeping = sweep_step(shard, now_ms);
         more |= tables_step(shard);
         shard_unlock(shard);
+        epoch_offline(&engine->keeper_thread.record);
     }
     return more || sweeping;
 }

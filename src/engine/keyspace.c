@@ -66,8 +66,7 @@ static inline bool value_fill(struct value *out, const struct entry *entry, bool
     out->type = VALUE_STRING;
     if (__builtin_expect((entry->form & (FORM_MASK | KEY_LONG)) != FORM_STRING, 0))
         return fill_unusual(out, entry, locked);
-    out->data =
-        entry->rest + ((uint32_t)entry->key_size_db >> 4) + entry_expiry_size(entry->form);
+    out->data = entry->rest + ((uint32_t)entry->key_size_db >> 4) + entry_expiry_size(entry->form);
     out->size = entry->value_size;
     return true;
 }
@@ -132,13 +131,12 @@ static enum find look_unlocked(struct access *access, const struct key *key, str
     return unmarked_since(shard, marks) ? FIND_FOUND : FIND_LOCK;
 }
 
-/* The same for what most reads meet, in few instructions: a main bucket's first slot with the tag is
- * the key's, its value a string, with or without a short expiry. False: nothing was learned.
+/* The same for what most reads meet, in few instructions: a main bucket's first slot with the tag
+ * is the key's, its value a string, with or without a short expiry. False: nothing was learned.
  *
  * The slots are compared one by one: where branches are predicted the entry is fetched without
  * waiting for the bucket (docs/decisions/001-table.md compares this with bucket_matches). */
-static inline bool look_fast(const struct access *access, const struct key *key,
-                             struct value *out)
+static inline bool look_fast(const struct access *access, const struct key *key, struct value *out)
 {
     const struct engine *engine = access->engine;
     uint64_t position, tag = hash_tag(key->hash), slot;
@@ -182,8 +180,7 @@ tagged:
 }
 
 /* What one look could not settle: a second one may, since moves and marks are short. */
-static enum find look_again(struct access *access, const struct key *key,
-                                                      struct value *out)
+static enum find look_again(struct access *access, const struct key *key, struct value *out)
 {
     counter_add(&access->thread->read_retries, 1);
     enum find found = look_unlocked(access, key, out);
@@ -229,8 +226,8 @@ static struct target find_target(struct access *access, const struct key *key)
     return target;
 }
 
-static __attribute__((noinline)) enum find find_locked(struct access *access,
-                                                       const struct key *key, struct value *out)
+static __attribute__((noinline)) enum find find_locked(struct access *access, const struct key *key,
+                                                       struct value *out)
 {
     struct target target = find_target(access, key);
     if (target.entry == NULL)
@@ -248,8 +245,8 @@ enum find keyspace_peek(struct access *access, const struct key *key, struct val
     return found == FIND_LOCK ? look_again(access, key, out) : found;
 }
 
-static __attribute__((noinline)) enum find find_slow(struct access *access,
-                                                     const struct key *key, struct value *out)
+static __attribute__((noinline)) enum find find_slow(struct access *access, const struct key *key,
+                                                     struct value *out)
 {
     enum find found = keyspace_peek(access, key, out);
     if (found == FIND_FOUND)
@@ -654,8 +651,8 @@ enum status keyspace_flush(struct access *access, uint32_t db)
 
 /* ---- scanning */
 
-/* A cursor is a hash: since position = hash * shards, hash order is shard by shard, bucket by bucket,
- * whatever the arrays' sizes. */
+/* A cursor is a hash: since position = hash * shards, hash order is shard by shard, bucket by
+ * bucket, whatever the arrays' sizes. */
 static uint64_t hash_at(const struct engine *engine, uint64_t shard, uint64_t position)
 {
     __uint128_t product = ((__uint128_t)shard << 64 | position) + engine->shard_count - 1;

@@ -12,8 +12,8 @@
  *                        before it is reported missing.
  *   everything else      locked access only.
  *
- * Expiry times are engine time in ms since 1970; EXPIRES_NEVER means none. Failures leave the key as
- * it was. Memory returned by a read: see engine/engine.h.
+ * Expiry times are engine time in ms since 1970; EXPIRES_NEVER means none. Failures leave the key
+ * as it was. Memory returned by a read: see engine/engine.h.
  */
 #ifndef LARDER_ENGINE_KEYSPACE_H
 #define LARDER_ENGINE_KEYSPACE_H
@@ -82,9 +82,9 @@ enum find keyspace_peek(struct access *access, const struct key *key, struct val
 void keyspace_prefetch_bucket(const struct access *access, uint64_t hash);
 void keyspace_prefetch_entry(const struct access *access, uint64_t hash);
 
-/* Replaces or creates. `expires_ms`: a time, EXPIRES_NEVER or EXPIRES_KEEP. With `blob` not NULL the
- * value is that blob's content (`value` must be it) and the caller's hold is taken over, on failure
- * too. */
+/* Replaces or creates. `expires_ms`: a time, EXPIRES_NEVER or EXPIRES_KEEP. With `blob` not NULL
+ * the value is that blob's content (`value` must be it) and the caller's hold is taken over, on
+ * failure too. */
 enum status keyspace_set(struct access *access, const struct key *key, struct bytes value,
                          int64_t expires_ms, struct blob *blob) MUST_USE;
 /* All of them or none, expiry removed. A key given twice: the last wins. `blobs` is NULL or one per
@@ -112,11 +112,11 @@ enum status keyspace_rename(struct access *access, const struct key *from, const
 enum status keyspace_flush(struct access *access, uint32_t db) MUST_USE;
 
 /* Visits keys from `cursor` (0 begins) and returns the cursor to go on from, 0 at the end. Looks at
- * whole buckets until at least `count` keys were seen. Every key that is present from the first call
- * to the last is visited, whatever grows or shrinks meanwhile; a key is not visited twice within a
- * scan unless it was deleted and set again. Takes shard locks itself for short spans unless the access is
- * locked (then every shard must be). `visit` runs under the lock, must not call the engine, and gets
- * bytes that it must copy. Expired keys are not visited. */
+ * whole buckets until at least `count` keys were seen. Every key that is present from the first
+ * call to the last is visited, whatever grows or shrinks meanwhile; a key is not visited twice
+ * within a scan unless it was deleted and set again. Takes shard locks itself for short spans
+ * unless the access is locked (then every shard must be). `visit` runs under the lock, must not
+ * call the engine, and gets bytes that it must copy. Expired keys are not visited. */
 typedef void keyspace_visit(void *argument, struct bytes key, enum value_type type);
 uint64_t keyspace_scan(struct access *access, uint64_t cursor, uint64_t count,
                        keyspace_visit *visit, void *argument);

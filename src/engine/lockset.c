@@ -74,8 +74,7 @@ void lockset_release(struct lockset *set, struct engine *engine)
     if (set->marked)
         for (EACH_MEMBER(set, i))
             atomic_store_explicit(&engine->shards[i].marks,
-                                  counter_get(&engine->shards[i].marks) + 1,
-                                  memory_order_release);
+                                  counter_get(&engine->shards[i].marks) + 1, memory_order_release);
     for (EACH_MEMBER(set, i))
         shard_unlock(&engine->shards[i]);
 }

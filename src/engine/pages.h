@@ -3,9 +3,9 @@
  * Where all memory of the data comes from: runs of 4 KB pages out of 2 MB chunks.
  *
  * Slabs, table segments and big values are runs. A chunk's first page describes the chunk, so any
- * address inside one leads to its run (pages_run_of). The keeper populates chunks ahead of need with
- * huge pages; a worker that finds none ready maps one itself and takes small faults as it goes, since
- * the fault of a huge page takes milliseconds. Only whole chunks go back to the system.
+ * address inside one leads to its run (pages_run_of). The keeper populates chunks ahead of need
+ * with huge pages; a worker that finds none ready maps one itself and takes small faults as it
+ * goes, since the fault of a huge page takes milliseconds. Only whole chunks go back to the system.
  *
  * Threads: one lock inside; every function may be called from any thread. The limit counts what is
  * handed out; reserve and slack are outside of it.
@@ -53,8 +53,8 @@ void pages_init(struct pages *pages, uint64_t limit_bytes, struct signal_flag *l
 /* Unmaps all chunks, whatever is handed out. */
 void pages_deinit(struct pages *pages);
 
-/* `count` pages in a row, content undefined; NULL when the limit or the system refuses. Runs of more
- * than PAGES_RUN_MAX are a mapping of their own. */
+/* `count` pages in a row, content undefined; NULL when the limit or the system refuses. Runs of
+ * more than PAGES_RUN_MAX are a mapping of their own. */
 void *pages_get(struct pages *pages, size_t count);
 /* Unmapping a large run takes long: leave it to the keeper. */
 void pages_put(struct pages *pages, void *run, size_t count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells AddressSanitizer which of the engine's own memory is free: slabs would hide a use after free
- * from it otherwise. Nothing in other builds.
+ * Tells AddressSanitizer which of the engine's own memory is free: slabs would hide a use after
+ * free from it otherwise. Nothing in other builds.
  */
 #ifndef LARDER_ENGINE_POISON_H
 #define LARDER_ENGINE_POISON_H

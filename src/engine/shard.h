@@ -3,13 +3,13 @@
  * A shard and the engine around it: the internal state that the engine's files share.
  *
  * A shard owns the tables (one view per database), the entries' slabs, what waits for readers to
- * leave, and one lock for writers. Its first lines are read by lock-free readers and written only by
- * changes of several keys (marks) and by moves of a growing table (moves, views); what every write
- * touches lies on other lines.
+ * leave, and one lock for writers. Its first lines are read by lock-free readers and written only
+ * by changes of several keys (marks) and by moves of a growing table (moves, views); what every
+ * write touches lies on other lines.
  *
- * Order for readers: mark (acquire), view, slot, value, and the mark again: a value read between two
- * looks at the same even mark is no intermediate one. Writers: the mark is odd from before the first
- * publication until after the last, slots are stored with release. See docs/ARCHITECTURE.md.
+ * Order for readers: mark (acquire), view, slot, value, and the mark again: a value read between
+ * two looks at the same even mark is no intermediate one. Writers: the mark is odd from before the
+ * first publication until after the last, slots are stored with release. See docs/ARCHITECTURE.md.
  */
 #ifndef LARDER_ENGINE_SHARD_H
 #define LARDER_ENGINE_SHARD_H
@@ -95,7 +95,8 @@ struct engine {
     struct engine_stats baseline;      /* counters as they were at the last reset */
     struct signal_flag wake;           /* the keeper has something to do */
     _Atomic bool stopping;
-    struct thread *keeper; /* NULL: the owner calls engine_maintain */
+    struct engine_thread keeper_thread; /* whoever is inside engine_maintain */
+    struct thread *keeper;              /* NULL: the owner calls engine_maintain */
 };
 
 /* The shard of a hash and, in `*position`, the place within it (design: the low half). */
@@ -127,7 +128,8 @@ void *shard_spare_take(struct shard *shard);
 
 static inline void counter_add(_Atomic uint64_t *counter, uint64_t delta)
 {
-    /* One writer at a time (the lock's holder or the owning thread): no read-modify-write needed. */
+    /* One writer at a time (the lock's holder or the owning thread): no read-modify-write
+     * needed. */
     atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + delta,
                           memory_order_relaxed);
 }

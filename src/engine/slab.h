@@ -3,8 +3,8 @@
  * Entry memory of one shard: slabs of equal objects, carved from page runs.
  *
  * Classes step by 8 bytes to 256 and by at most 2 % to SLAB_OBJECT_MAX. A slab is 15 pages, more
- * where the tail that no object fits into would waste over 1 %. Its head carries, for every object, a
- * coarse deadline (DUE_* below), so that the sweep for expired entries reads two bytes an object
+ * where the tail that no object fits into would waste over 1 %. Its head carries, for every object,
+ * a coarse deadline (DUE_* below), so that the sweep for expired entries reads two bytes an object
  * instead of the entries.
  *
  * Threads: all of a shard's slabs are guarded by the shard's lock.
@@ -51,7 +51,8 @@ struct slab_heap {
     _Atomic uint64_t live_bytes; /* of objects in use; written under the lock, read by anybody */
 };
 
-/* Fills the class table; once per process, before any heap, single-threaded or repeated harmlessly. */
+/* Fills the class table; once per process, before any heap, single-threaded or repeated
+ * harmlessly. */
 void slab_classes_init(void);
 void slab_heap_init(struct slab_heap *heap, struct pages *pages);
 /* The pages go with the chunks (pages_deinit). */

@@ -5,8 +5,9 @@
 
 #include "base/alloc.h"
 
-/* Load is entries per 8 slots of the main array. Around 0.8 the sum of slots and overflow buckets per
- * entry is flat (docs/decisions): growing at 0.85 by a quarter keeps it between 0.68 and 0.85. */
+/* Load is entries per 8 slots of the main array. Around 0.8 the sum of slots and overflow buckets
+ * per entry is flat (docs/decisions): growing at 0.85 by a quarter keeps it between 0.68 and
+ * 0.85. */
 enum {
     GROW_PERCENT = 85,
     SHRINK_PERCENT = 25,
@@ -462,7 +463,7 @@ void table_destroy_all(struct shard *shard)
         table_flush(shard, db);
     for (struct view *view = shard->dead; view != NULL; view = view->dead_next)
         view->dead_epoch = 0;
-    atomic_fetch_add_explicit(&shard->engine->epoch.global, 2, memory_order_relaxed);
+    atomic_fetch_add_explicit(&shard->engine->epoch.global, 3, memory_order_relaxed);
     while (table_bury(shard, UINT32_MAX))
         ;
 }

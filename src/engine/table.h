@@ -2,14 +2,15 @@
  *
  * The table of one database in one shard: an array of 64-byte buckets in hash order.
  *
- * A slot is a tag (15 bits of the hash and a one) over a 48-bit pointer. A bucket's last slot may be a
- * link to an overflow bucket instead (lowest bit set). bucket = high half of position * bucket_count,
- * for any count, so position order is bucket order.
+ * A slot is a tag (15 bits of the hash and a one) over a 48-bit pointer. A bucket's last slot may
+ * be a link to an overflow bucket instead (lowest bit set). bucket = high half of position *
+ * bucket_count, for any count, so position order is bucket order.
  *
- * Growth and shrink: a second array fills behind a frontier. Positions below it live in the new array,
- * the rest in the old one; every insert and delete moves a bounded number of buckets, the keeper does
- * the rest. Arrays are cut into segments of SEGMENT_BUCKETS that come and go with the frontier, so a
- * resize never holds two whole arrays, and old segments are freed after a grace period.
+ * Growth and shrink: a second array fills behind a frontier. Positions below it live in the new
+ * array, the rest in the old one; every insert and delete moves a bounded number of buckets, the
+ * keeper does the rest. Arrays are cut into segments of SEGMENT_BUCKETS that come and go with the
+ * frontier, so a resize never holds two whole arrays, and old segments are freed after a grace
+ * period.
  *
  * Readers get a `view`, an immutable description but for the frontier; it is replaced when a resize
  * begins and ends, and retired. A reader that misses while the shard's move counter was odd or
@@ -154,11 +155,11 @@ struct place {
     uint32_t slot;
 };
 
-/* Which slots carry the hash's tag: slot i in bit 4 * i + 3. A slot may change at once: look at each
- * again, atomically.
+/* Which slots carry the hash's tag: slot i in bit 4 * i + 3. A slot may change at once: look at
+ * each again, atomically.
  *
- * With SSE2 two slots are loaded at a time. x86 loads an aligned vector's 8-byte halves whole and in
- * order with other loads, which is all that a miss relies on. */
+ * With SSE2 two slots are loaded at a time. x86 loads an aligned vector's 8-byte halves whole and
+ * in order with other loads, which is all that a miss relies on. */
 static inline uint32_t bucket_matches(const struct bucket *bucket, uint64_t hash)
 {
 #if TABLE_VECTORS

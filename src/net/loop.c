@@ -9,9 +9,10 @@
  * ever called between `awake` and `asleep`.
  *
  * The adaptive wait. Waking for each request costs more than the request. When several connections
- * were active lately the loop waits for most of them, but not longer than a small multiple of the
- * CPU time that an iteration takes: where requests are rare an iteration is short, so the wait is,
- * and latency stays; where the loop is busy iterations grow, and with them the wait, to its limit.
+ * were active lately the loop waits for half of them, so that the peers of the other half can be
+ * busy meanwhile, but not longer than a small multiple of the CPU time that an iteration takes:
+ * where requests are rare an iteration is short, so the wait is, and latency stays; where the loop
+ * is busy iterations grow, and with them the wait, to its limit.
  *
  * The mailbox is a stack that posters push to and the loop takes whole and reverses.
  */
@@ -391,7 +392,7 @@ uint32_t loop_batch(struct loop *loop, uint32_t *out_wait_us)
         return 1;
     *out_wait_us = (uint32_t)wait_us;
     STAT_ADD(loop->stats.waits_batched, 1);
-    return active - active / 4;
+    return active / 2;
 }
 
 static void woke(struct loop *loop)

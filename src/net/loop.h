@@ -40,9 +40,9 @@ struct loop_handler {
     /* A new connection. False: close it, `closed` is not called then. */
     bool (*opened)(struct conn *conn);
     size_t (*data)(struct conn *conn, char *data, size_t size);
-    /* Optional: a chance to fetch memory ahead. Shows what has arrived on several connections before
-     * `data` is called for any of them: first with `again` false for each, then with true. Nothing is
-     * consumed and nothing may be changed. */
+    /* Optional: a chance to fetch memory ahead. Shows what has arrived on several connections
+     * before `data` is called for any of them: first with `again` false for each, then with true.
+     * Nothing is consumed and nothing may be changed. */
     void (*glance)(struct conn *conn, const char *data, size_t size, bool again);
     /* A span asked for with conn_receive_into is complete. `data` goes on after it. */
     void (*filled)(struct conn *conn);

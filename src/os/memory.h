@@ -13,8 +13,8 @@
 
 enum { OS_PAGE_SIZE = 4096 };
 
-/* Reserves zeroed memory that costs nothing until touched; NULL when refused. `alignment` is a power
- * of two, at least OS_PAGE_SIZE. */
+/* Reserves zeroed memory that costs nothing until touched; NULL when refused. `alignment` is a
+ * power of two, at least OS_PAGE_SIZE. */
 void *os_map(size_t size, size_t alignment);
 void os_unmap(void *address, size_t size);
 /* Advises huge pages and touches every page now, so that nobody else takes the faults. May take

@@ -47,15 +47,15 @@ struct session {
     struct client client; /* first: see session_of */
     struct reply reply;
     struct conn *conn;
-    struct worker *worker;                        /* shown */
-    const struct wire *wire;                      /* NULL until the first bytes have told */
-    struct pending *pending;                      /* NULL unless a request is unfinished */
-    uint64_t glance_hash; /* of the key that `glance` fetches memory for; 0: none */
-    struct session *next, *previous;              /* shown */
-    struct label *label;                          /* shown, under the lock; NULL: nothing was set */
-    uint64_t id;                                  /* shown */
-    int64_t opened_ms;                            /* shown; engine time */
-    _Atomic int64_t active_ms;                    /* shown; when bytes last arrived */
+    struct worker *worker;           /* shown */
+    const struct wire *wire;         /* NULL until the first bytes have told */
+    struct pending *pending;         /* NULL unless a request is unfinished */
+    uint64_t glance_hash;            /* of the key that `glance` fetches memory for; 0: none */
+    struct session *next, *previous; /* shown */
+    struct label *label;             /* shown, under the lock; NULL: nothing was set */
+    uint64_t id;                     /* shown */
+    int64_t opened_ms;               /* shown; engine time */
+    _Atomic int64_t active_ms;       /* shown; when bytes last arrived */
     _Atomic(const struct command *) last_command; /* shown; NULL: none yet */
     _Atomic uint32_t state;                       /* shown */
     const struct listener *listener;              /* shown */

@@ -182,13 +182,16 @@ static void nothing_is_safe_while_a_thread_may_still_look(void **state)
         epoch_advance(&epoch);
         assert_false(epoch_safe(&epoch, retired_at)); /* b has not announced again */
     }
-    epoch_online(&epoch, &b);
-    epoch_online(&epoch, &a);
-    epoch_advance(&epoch);
+    for (int i = 0; i < 2; i++) {
+        assert_false(epoch_safe(&epoch, retired_at));
+        epoch_online(&epoch, &b);
+        epoch_online(&epoch, &a);
+        epoch_advance(&epoch);
+    }
     assert_true(epoch_safe(&epoch, retired_at));
     retired_at = epoch.global;
     epoch_offline(&b); /* whoever waits holds nothing back */
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         epoch_online(&epoch, &a);
         epoch_advance(&epoch);
     }
