@@ -201,8 +201,8 @@ static void sum_stats(const struct engine *engine, struct engine_stats *out)
 
 void engine_stats(struct engine *engine, struct engine_stats *out)
 {
-    sum_stats(engine, out);
     lock_acquire(&engine->threads_lock);
+    sum_stats(engine, out);
     const struct engine_stats *since = &engine->baseline;
     out->inserted -= since->inserted;
     out->deleted -= since->deleted;
@@ -218,8 +218,8 @@ void engine_stats(struct engine *engine, struct engine_stats *out)
 void engine_stats_reset(struct engine *engine)
 {
     struct engine_stats now;
-    sum_stats(engine, &now);
     lock_acquire(&engine->threads_lock);
+    sum_stats(engine, &now);
     engine->baseline = now;
     lock_release(&engine->threads_lock);
 }

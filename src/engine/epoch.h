@@ -11,7 +11,7 @@
  * has announced e + 2 or later and holds no older pointer, and what was unlinked may be freed.
  *
  * Threads: a record is written by its owner; the scan in epoch_advance may run in any thread.
- * Records are never freed before epoch_deinit, only reused, so the scan needs no lock.
+ * Records are never freed before engine_destroy, only reused, so the scan needs no lock.
  */
 #ifndef LARDER_ENGINE_EPOCH_H
 #define LARDER_ENGINE_EPOCH_H

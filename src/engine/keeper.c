@@ -65,7 +65,9 @@ static uint32_t sweep_slab(struct shard *shard, struct slab *slab, int64_t now_m
         if (!due_before(now, due) && unlinked < count) {
             unlinked += sweep_entry(shard, slab, i, now_ms);
             due = slab->due[i];
-            if (due == DUE_NEVER)
+            if (due == DUE_ORPHAN) /* there was no room to note that it waits for readers */
+                first = DUE_ORPHAN;
+            if (due == DUE_NEVER || due == DUE_ORPHAN)
                 continue;
         }
         if (first != DUE_ORPHAN && due_before(due, first))

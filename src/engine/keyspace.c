@@ -464,6 +464,8 @@ enum status keyspace_set_many(struct access *access, const struct key *keys,
 {
     /* Everything that can fail comes first; an expired key met here was dead anyway. No table may
      * move while the spare buckets set aside here are not used up, so the steps come last. */
+    for (size_t i = 0; i < count; i++)
+        find_target(access, &keys[i]); /* unlinks what has expired, which lets tables move */
     struct entry **entries = alloc_zeroed(count, sizeof *entries);
     enum status status = entries != NULL ? STATUS_OK : STATUS_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {

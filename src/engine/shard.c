@@ -154,6 +154,7 @@ bool shard_spares_fill(struct shard *shard, uint32_t count)
 
 void *shard_spare_take(struct shard *shard)
 {
+    assert(shard->spare_count > 0);
     void *bucket = shard->spares;
     memcpy(&shard->spares, bucket, sizeof shard->spares);
     shard->spare_count--;

@@ -391,10 +391,13 @@ void table_flush(struct shard *shard, uint32_t db)
     atomic_store_explicit(&shard->counts[db].items, 0, memory_order_relaxed);
     atomic_store_explicit(&shard->counts[db].expiring, 0, memory_order_relaxed);
     view->dead_epoch = atomic_load_explicit(&shard->engine->epoch.global, memory_order_relaxed);
-    view->dead_next = shard->dead;
+    view->dead_next = NULL;
     /* What a resize has moved already left empty buckets, and whole segments are gone. */
     view->walked = view->moved & ~(uint64_t)(SEGMENT_BUCKETS - 1);
-    shard->dead = view;
+    struct view **last = &shard->dead; /* oldest first: what follows an unsafe one is unsafe too */
+    while (*last != NULL)
+        last = &(*last)->dead_next;
+    *last = view;
 }
 
 /* Frees a bucket's entries and its overflow buckets at once: nobody sees them any more. */

@@ -90,6 +90,7 @@ struct loop {
     struct conn *writer; /* holds the window */
     struct block *block_pool;
     struct chunk *chunk_pool;
+    uint32_t chunk_pool_count;
     uint32_t block_pool_count, block_pool_low; /* low: fewest since the last sweep */
 
     /* --- connections */

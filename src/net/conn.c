@@ -50,10 +50,12 @@ static struct block *block_take(struct loop *loop)
 static struct chunk *chunk_take(struct loop *loop)
 {
     struct chunk *chunk = loop->chunk_pool;
-    if (chunk != NULL)
+    if (chunk != NULL) {
         loop->chunk_pool = chunk->next;
-    else if ((chunk = alloc_get(sizeof *chunk)) == NULL)
+        loop->chunk_pool_count--;
+    } else if ((chunk = alloc_get(sizeof *chunk)) == NULL) {
         return NULL;
+    }
     chunk->next = NULL;
     chunk->first = chunk->count = 0;
     return chunk;
@@ -61,6 +63,12 @@ static struct chunk *chunk_take(struct loop *loop)
 
 static void chunk_give(struct loop *loop, struct chunk *chunk)
 {
+    enum { CHUNKS_KEPT = 64 };
+    if (loop->chunk_pool_count == CHUNKS_KEPT) {
+        alloc_free(chunk);
+        return;
+    }
+    loop->chunk_pool_count++;
     chunk->next = loop->chunk_pool;
     loop->chunk_pool = chunk;
 }
@@ -581,16 +589,6 @@ struct sink *conn_sink(struct conn *conn)
 bool conn_congested(const struct conn *conn)
 {
     return conn->congested || conn_unsent(conn) > conn->loop->options.output_soft_bytes;
-}
-
-size_t conn_output_bytes(const struct conn *conn)
-{
-    return conn_unsent(conn);
-}
-
-size_t conn_input_bytes(const struct conn *conn)
-{
-    return conn->tail_size;
 }
 
 bool conn_closing(const struct conn *conn)

@@ -56,7 +56,7 @@ struct loop_handler {
 
 struct loop_options {
     enum loop_io io;
-    uint32_t batch_wait_us;    /* longest adaptive wait; 0 turns it off (design: 200) */
+    uint32_t batch_wait_us;    /* longest adaptive wait; 0 turns it off */
     uint32_t tick_ms;          /* 0: no ticks */
     size_t output_soft_bytes;  /* 0: 1 MB */
     uint32_t stall_timeout_ms; /* 0: 60,000 */
@@ -120,10 +120,6 @@ struct listener *conn_listener(const struct conn *conn);
 struct sink *conn_sink(struct conn *conn);
 /* Unsent output is over the soft limit: `data` should consume no more for now. */
 bool conn_congested(const struct conn *conn);
-/* Written and not yet taken by the peer's kernel. */
-size_t conn_output_bytes(const struct conn *conn);
-/* Bytes received and not consumed. */
-size_t conn_input_bytes(const struct conn *conn);
 /* Stops calling `data`; flushes the output; closes. */
 void conn_close_after_flush(struct conn *conn);
 /* Closes now; output is lost. Of the callbacks only `closed` follows, never inside this, usually in

@@ -49,11 +49,6 @@ void os_populate(void *address, size_t size, bool huge)
         bytes[i] = 0;
 }
 
-void os_discard(void *address, size_t size)
-{
-    madvise(address, size, MADV_DONTNEED);
-}
-
 static bool read_text(const char *path, char *text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -20,8 +20,6 @@ void os_unmap(void *address, size_t size);
 /* Advises huge pages and touches every page now, so that nobody else takes the faults. May take
  * milliseconds: not for a thread that serves requests. */
 void os_populate(void *address, size_t size, bool huge);
-/* Gives the pages back; they read as zero afterwards. */
-void os_discard(void *address, size_t size);
 
 /* Bytes of this process resident now, or 0 when unknown. */
 uint64_t os_resident_bytes(void);

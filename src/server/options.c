@@ -250,18 +250,26 @@ bool option_parse(const struct option *option, struct bytes text, struct option_
     return true;
 }
 
-void options_store(struct options *options, const struct option *option, struct option_value value)
+struct option_value options_exchange(struct options *options, const struct option *option,
+                                     struct option_value value)
 {
+    struct option_value old = {0};
+
     if (!is_text(option)) {
-        atomic_store(number_field(options, option), value.number);
-        return;
+        old.number = atomic_exchange(number_field(options, option), value.number);
+        return old;
     }
     lock_acquire(&options->lock);
     char **field = text_field(options, option);
-    char *old = *field;
+    old.text = *field;
     *field = value.text;
     lock_release(&options->lock);
-    alloc_free(old);
+    return old;
+}
+
+void options_store(struct options *options, const struct option *option, struct option_value value)
+{
+    alloc_free(options_exchange(options, option, value).text);
 }
 
 /* Durations take the unit of a bare number where they come out whole, else a smaller one. */

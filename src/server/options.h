@@ -86,6 +86,9 @@ bool option_parse(const struct option *option, struct bytes text, struct option_
                   char *message);
 /* Takes over the value's text. */
 void options_store(struct options *options, const struct option *option, struct option_value value);
+/* The same, and gives the old value with its text to the caller. */
+struct option_value options_exchange(struct options *options, const struct option *option,
+                                     struct option_value value);
 /* The value as CONFIG GET shows it; the caller frees it. NULL: memory is out. */
 char *options_show(struct options *options, const struct option *option);
 /* The field of a text option; see `lock`. */

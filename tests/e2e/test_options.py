@@ -140,6 +140,14 @@ def test_config_set_takes_effect_at_once_or_not_at_all(server):
         client.config_set("port", 1)
 
 
+def test_config_set_of_several_changes_all_or_none(server):
+    client = server.client()
+    before = client.config_get("max*")
+    with pytest.raises(redis.ResponseError):
+        client.execute_command("CONFIG", "SET", "maxmemory", "64mb", "maxclients", "100000000")
+    assert client.config_get("max*") == before
+
+
 def test_config_answers_what_redis_tools_ask(server):
     client = server.client(decode_responses=True)
     assert client.config_get("save") == {"save": ""}

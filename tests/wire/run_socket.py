@@ -352,6 +352,12 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def answers(path):
+    """Whether somebody accepts there: the socket's file appears before its server listens."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(path) == 0
+
+
 def with_server(cases, options, io):
     with tempfile.TemporaryDirectory(prefix="lw") as folder:
         path = os.path.join(folder, "s")
@@ -361,11 +367,11 @@ def with_server(cases, options, io):
             stderr=subprocess.PIPE, preexec_fn=die_with_parent)
         try:
             deadline = time.monotonic() + 10
-            while not os.path.exists(path) and process.poll() is None:
+            while not answers(path) and process.poll() is None:
                 if time.monotonic() > deadline:
                     break
                 time.sleep(0.01)
-            if not os.path.exists(path):
+            if not answers(path):
                 process.kill()
                 reason = process.communicate()[1].decode(errors="replace")
                 print(f"{io}: the server does not start: {reason}")
