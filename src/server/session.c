@@ -221,8 +221,21 @@ static const struct wire_limits *limits_of(const struct session *session)
                                          : &wire_limits_unauthenticated;
 }
 
+/* A web page can have a browser send HTTP to this port, with commands in its body. */
+static bool is_http(const struct request *request)
+{
+    return request->command == NULL && (bytes_equal_text_nocase(request->argv[0], "post") ||
+                                        bytes_equal_text_nocase(request->argv[0], "host:"));
+}
+
 static void run_request(struct session *session, struct request *request)
 {
+    if (is_http(request)) {
+        log_line(LOG_WARNING, "client %llu speaks HTTP and was closed",
+                 (unsigned long long)session->id);
+        conn_close(session->conn);
+        return;
+    }
     session->reply.errored = false;
     dispatch_run(&session->client, request, session->worker->now_ms, &session->reply);
     if (session->reply.errored)

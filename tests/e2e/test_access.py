@@ -161,3 +161,15 @@ def test_more_clients_than_allowed_are_answered_and_closed(start, io):
     assert first[0].ask("CONFIG", "SET", "maxclients", "100") == b"+OK"
     more = [server.raw() for _ in range(20)]
     assert all(client.ask("PING") == b"+PONG" for client in more)
+
+
+@pytest.mark.parametrize("opening", [b"POST / HTTP/1.1\r\nHost: x\r\n\r\n", b"host: x\r\n"])
+def test_requests_inside_a_web_page_s_http_are_not_run(server, opening):
+    peer = server.raw().socket
+    peer.sendall(opening + b"SET smuggled 1\r\n")
+    try:
+        assert peer.recv(100) == b""
+    except ConnectionResetError:
+        pass  # closed with the rest unread
+    peer.close()
+    assert server.client().get("smuggled") is None
