@@ -28,32 +28,38 @@ static inline struct bytes bytes_of_text(const char *text)
     return (struct bytes){text, strlen(text)};
 }
 
-/* As memcmp() == 0, inlined for the short keys that most keys are. */
-static inline bool memory_equal(const char *a, const char *b, size_t size)
+enum { MEMORY_SHORT_MAX = 64 };
+
+/* As memcmp() == 0 for up to MEMORY_SHORT_MAX bytes, always inlined: two loads that overlap settle
+ * most keys. */
+static inline __attribute__((always_inline)) bool memory_equal_short(const char *a, const char *b,
+                                                                     size_t size)
 {
-    uint64_t x, y, last_x, last_y;
-    if (size > 64)
-        return memcmp(a, b, size) == 0;
-    if (size < 8) {
-        while (size-- > 0)
-            if (a[size] != b[size])
+    if (__builtin_expect(size >= 8, 1)) {
+        uint64_t x, y, last_x, last_y;
+        memcpy(&x, a, 8);
+        memcpy(&y, b, 8);
+        memcpy(&last_x, a + size - 8, 8);
+        memcpy(&last_y, b + size - 8, 8);
+        if (((x ^ y) | (last_x ^ last_y)) != 0)
+            return false;
+        for (size_t i = 8; __builtin_expect(i + 8 < size, 0); i += 8) {
+            memcpy(&x, a + i, 8);
+            memcpy(&y, b + i, 8);
+            if (x != y)
                 return false;
+        }
         return true;
     }
-    /* The last 8 bytes overlap what is compared before them. */
-    memcpy(&x, a, 8);
-    memcpy(&y, b, 8);
-    memcpy(&last_x, a + size - 8, 8);
-    memcpy(&last_y, b + size - 8, 8);
-    if (((x ^ y) | (last_x ^ last_y)) != 0)
-        return false;
-    for (size_t i = 8; __builtin_expect(i + 8 < size, 0); i += 8) {
-        memcpy(&x, a + i, 8);
-        memcpy(&y, b + i, 8);
-        if (x != y)
+    while (size-- > 0)
+        if (a[size] != b[size])
             return false;
-    }
     return true;
+}
+
+static inline bool memory_equal(const char *a, const char *b, size_t size)
+{
+    return size > MEMORY_SHORT_MAX ? memcmp(a, b, size) == 0 : memory_equal_short(a, b, size);
 }
 
 static inline bool bytes_equal(struct bytes a, struct bytes b)

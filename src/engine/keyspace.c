@@ -131,35 +131,38 @@ static enum find look_unlocked(struct access *access, const struct key *key, str
     return unmarked_since(shard, marks) ? FIND_FOUND : FIND_LOCK;
 }
 
-/* The same for what most reads meet, in few instructions: a main bucket's first slot with the tag
- * is the key's, its value a string, with or without a short expiry. False: nothing was learned.
+/* A main bucket's first slot with the tag is a short key's, its value a string, with or without a
+ * short expiry. False: nothing was learned.
  *
  * The slots are compared one by one: where branches are predicted the entry is fetched without
  * waiting for the bucket (docs/decisions/001-table.md compares this with bucket_matches). */
-static inline bool look_fast(const struct access *access, const struct key *key, struct value *out)
+bool keyspace_find_fast(const struct access *access, const char *key_data, size_t key_size,
+                        uint64_t hash, struct value *out)
 {
     const struct engine *engine = access->engine;
-    uint64_t position, tag = hash_tag(key->hash), slot;
-    const struct shard *shard = shard_of(engine, key->hash, &position);
+    uint64_t position, tag = (uint64_t)hash_tag(hash) << 48, pointer;
+    const struct shard *shard = shard_of(engine, hash, &position);
     uint64_t marks = atomic_load_explicit(&shard->marks, memory_order_acquire);
-    if ((marks & 1) != 0)
+    /* The planted faults of tests are in the full way only. */
+    if (LARDER_CANARY || __builtin_expect((marks & 1) != 0 || key_size > MEMORY_SHORT_MAX, 0))
         return false;
     ENGINE_PAUSE(PAUSE_MARK_READ);
     const struct bucket *bucket = view_bucket(shard_view(shard, access->db), position);
     ENGINE_PAUSE(PAUSE_BUCKET_CHOSEN);
 #pragma GCC unroll 8
     for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
-        slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
-        if (slot >> 48 == tag)
+        pointer = atomic_load_explicit(&bucket->slots[i], memory_order_acquire) ^ tag;
+        if (pointer <= SLOT_POINTER_MASK)
             goto tagged;
     }
     return false;
 tagged:
     ENGINE_PAUSE(PAUSE_SLOT_READ);
-    const struct entry *entry = slot_entry(slot);
-    if (!entry_has_key(entry, key->bytes))
+    const struct entry *entry = (const struct entry *)(uintptr_t)pointer;
+    if ((uint32_t)entry->key_size_db >> 4 != key_size ||
+        !memory_equal_short(entry->rest, key_data, key_size))
         return false;
-    const char *behind_key = entry->rest + key->bytes.size;
+    const char *behind_key = entry->rest + key_size;
     int64_t expires_ms = EXPIRES_NEVER;
     if (entry->form == (FORM_STRING | EXPIRY_SHORT)) {
         expires_ms = entry_short_expiry(behind_key) + engine->start_ms;
@@ -176,7 +179,10 @@ tagged:
     out->is_integer = false;
     out->type = VALUE_STRING;
     ENGINE_PAUSE(PAUSE_VALUE_READ);
-    return unmarked_since(shard, marks);
+    if (!unmarked_since(shard, marks))
+        return false;
+    counter_add(&access->thread->hits, 1);
+    return true;
 }
 
 /* What one look could not settle: a second one may, since moves and marks are short. */
@@ -245,8 +251,7 @@ enum find keyspace_peek(struct access *access, const struct key *key, struct val
     return found == FIND_LOCK ? look_again(access, key, out) : found;
 }
 
-static __attribute__((noinline)) enum find find_slow(struct access *access, const struct key *key,
-                                                     struct value *out)
+enum find keyspace_find_slow(struct access *access, const struct key *key, struct value *out)
 {
     enum find found = keyspace_peek(access, key, out);
     if (found == FIND_FOUND)
@@ -254,15 +259,6 @@ static __attribute__((noinline)) enum find find_slow(struct access *access, cons
     else if (found == FIND_MISSING)
         counter_add(&access->thread->misses, 1);
     return found;
-}
-
-enum find keyspace_find(struct access *access, const struct key *key, struct value *out)
-{
-    /* The planted faults of tests are in the full way only. */
-    if (LARDER_CANARY || access->locked || !look_fast(access, key, out))
-        return find_slow(access, key, out);
-    counter_add(&access->thread->hits, 1);
-    return FIND_FOUND;
 }
 
 void keyspace_prefetch_bucket(const struct access *access, uint64_t hash)

@@ -74,9 +74,25 @@ struct value {
 
 enum find { FIND_MISSING, FIND_FOUND, FIND_LOCK };
 
-enum find keyspace_find(struct access *access, const struct key *key, struct value *out);
+static inline enum find keyspace_find(struct access *access, const struct key *key,
+                                      struct value *out);
 /* The same, but counts neither a hit nor a miss. */
 enum find keyspace_peek(struct access *access, const struct key *key, struct value *out);
+
+/* The two halves of keyspace_find. The first settles what most reads meet or answers false, in
+ * registers: a key handed over through memory costs a fifth of a read. */
+bool keyspace_find_fast(const struct access *access, const char *key_data, size_t key_size,
+                        uint64_t hash, struct value *out);
+enum find keyspace_find_slow(struct access *access, const struct key *key, struct value *out);
+
+static inline enum find keyspace_find(struct access *access, const struct key *key,
+                                      struct value *out)
+{
+    if (!access->locked &&
+        keyspace_find_fast(access, key->bytes.data, key->bytes.size, key->hash, out))
+        return FIND_FOUND;
+    return keyspace_find_slow(access, key, out);
+}
 
 /* Hints, for batches: fetch the bucket line, then (some tens of ns later) the entry line. */
 void keyspace_prefetch_bucket(const struct access *access, uint64_t hash);

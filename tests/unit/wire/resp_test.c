@@ -355,8 +355,9 @@ static enum parse parse_whole(struct bytes input)
 static void announced_arguments_claim_no_memory(void **state)
 {
     (void)state;
+    uint32_t room = worker.argv_room; /* an earlier test may have left more than the first room */
     assert_int_equal(parse_whole(BYTES("*1048576\r\n$1\r\na\r\n")), PARSE_MORE);
-    assert_true(worker.argv_room <= 16);
+    assert_int_equal(worker.argv_room, room);
     parser_reset(&worker);
     assert_int_equal(parse_whole(BYTES("*2\r\n$3\r\nGET\r\n$536870912\r\na")), PARSE_MORE);
     assert_int_equal(worker.need, 4 + 9 + 12 + 536870912 + 2);
