@@ -82,6 +82,7 @@ static inline void workload_set(struct access *access, const struct store *store
                                 bool ttl)
 {
     struct key hashed = key_of(store->hash_seed, key);
+    keyspace_prefetch_bucket(access, hashed.hash); /* as the library does */
     lock_key(store->engine, hashed.hash);
     access->locked = true;
     enum status status = keyspace_set(access, &hashed, workload_value(),

@@ -154,6 +154,7 @@ static struct key key_from(const struct access *access, struct larder_bytes key)
 
 static void access_lock(struct access *access, const struct key *key)
 {
+    keyspace_prefetch_bucket(access, key->hash); /* it comes while the lock is taken */
     lock_key(access->engine, key->hash);
     access->locked = true;
 }

@@ -38,7 +38,7 @@ static bool check_entry(const struct shard *shard, uint32_t db, const struct buc
     CHECK(table_locate(shard, entry, &place)); /* so no key stands there twice */
     struct slab *slab = slab_of(entry);
     uint32_t index = slab_object_index(slab, entry);
-    bool expires = (entry->form & (EXPIRY_SHORT | EXPIRY_LONG)) != 0;
+    bool expires = entry_expires(entry);
     CHECK(slab_object(slab, index) == (void *)entry);
     CHECK((slab->due[index] != DUE_NEVER) == expires);
     CHECK(!expires || slab->due_first == DUE_ORPHAN ||

@@ -59,6 +59,11 @@ static inline size_t entry_expiry_size(uint8_t form)
     return (form >> 3 & 1) * (size_t)EXPIRY_SHORT_SIZE + (form >> 4 & 1) * (size_t)EXPIRY_LONG_SIZE;
 }
 
+static inline bool entry_expires(const struct entry *entry)
+{
+    return (entry->form & (EXPIRY_SHORT | EXPIRY_LONG)) != 0;
+}
+
 static inline uint32_t entry_db(const struct entry *entry)
 {
     return entry->key_size_db & 15u;
@@ -128,6 +133,14 @@ static inline struct blob *entry_blob(const struct entry *entry)
     struct blob *blob;
     memcpy(&blob, entry_tail(entry), sizeof blob);
     return blob;
+}
+
+/* Bytes in use, without what the entry points to. */
+static inline size_t entry_size(const struct entry *entry)
+{
+    uint8_t form = entry->form & FORM_MASK;
+    size_t tail_size = form == FORM_STRING || form == FORM_EDIT ? entry->value_size : 8;
+    return (size_t)(entry_tail(entry) - (const char *)entry) + tail_size;
 }
 
 /* Bytes of value that fit behind the key of an EDIT entry. */

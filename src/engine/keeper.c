@@ -59,7 +59,8 @@ static uint32_t sweep_slab(struct shard *shard, struct slab *slab, int64_t now_m
             }
             slab->due[i] = DUE_NEVER;
             slab->due_count--;
-            shard_retire(shard, RETIRED_ENTRY, slab_object(slab, i), 0);
+            struct entry *entry = slab_object(slab, i);
+            shard_retire(shard, RETIRED_ENTRY, entry, entry_size(entry));
             continue;
         }
         if (!due_before(now, due) && unlinked < count) {

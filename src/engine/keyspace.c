@@ -74,7 +74,7 @@ static inline bool value_fill(struct value *out, const struct entry *entry, bool
 static inline bool expired(const struct entry *entry, const struct access *access, int64_t *at)
 {
     *at = EXPIRES_NEVER;
-    if (__builtin_expect((entry->form & (EXPIRY_SHORT | EXPIRY_LONG)) == 0, 1))
+    if (__builtin_expect(!entry_expires(entry), 1))
         return false;
     *at = entry_expires_ms(entry, access->engine->start_ms);
     return *at <= access->now_ms;
@@ -132,15 +132,12 @@ static enum find look_unlocked(struct access *access, const struct key *key, str
 }
 
 /* A main bucket's first slot with the tag is a short key's, its value a string, with or without a
- * short expiry. False: nothing was learned.
- *
- * The slots are compared one by one: where branches are predicted the entry is fetched without
- * waiting for the bucket (docs/decisions/001-table.md compares this with bucket_matches). */
+ * short expiry. False: nothing was learned. */
 bool keyspace_find_fast(const struct access *access, const char *key_data, size_t key_size,
                         uint64_t hash, struct value *out)
 {
     const struct engine *engine = access->engine;
-    uint64_t position, tag = (uint64_t)hash_tag(hash) << 48, pointer;
+    uint64_t position;
     const struct shard *shard = shard_of(engine, hash, &position);
     uint64_t marks = atomic_load_explicit(&shard->marks, memory_order_acquire);
     /* The planted faults of tests are in the full way only. */
@@ -149,16 +146,15 @@ bool keyspace_find_fast(const struct access *access, const char *key_data, size_
     ENGINE_PAUSE(PAUSE_MARK_READ);
     const struct bucket *bucket = view_bucket(shard_view(shard, access->db), position);
     ENGINE_PAUSE(PAUSE_BUCKET_CHOSEN);
-#pragma GCC unroll 8
-    for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
-        pointer = atomic_load_explicit(&bucket->slots[i], memory_order_acquire) ^ tag;
-        if (pointer <= SLOT_POINTER_MASK)
-            goto tagged;
-    }
-    return false;
-tagged:
+    uint32_t matches = bucket_matches(bucket, hash);
+    if (matches == 0)
+        return false;
+    uint64_t slot =
+        atomic_load_explicit(&bucket->slots[bucket_first(matches)], memory_order_acquire);
+    if (!slot_tagged(slot, hash))
+        return false;
     ENGINE_PAUSE(PAUSE_SLOT_READ);
-    const struct entry *entry = (const struct entry *)(uintptr_t)pointer;
+    const struct entry *entry = slot_entry(slot);
     if ((uint32_t)entry->key_size_db >> 4 != key_size ||
         !memory_equal_short(entry->rest, key_data, key_size))
         return false;
@@ -273,21 +269,19 @@ void keyspace_prefetch_entry(const struct access *access, uint64_t hash)
     uint64_t position;
     const struct shard *shard = shard_of(access->engine, hash, &position);
     const struct bucket *bucket = view_bucket(shard_view(shard, access->db), position);
-    for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
-        uint64_t slot = atomic_load_explicit(&bucket->slots[i], memory_order_relaxed);
-        if (slot_tagged(slot, hash) && slot != 0) {
-            const char *entry = (const char *)(uintptr_t)(slot & SLOT_POINTER_MASK);
-            __builtin_prefetch(entry);
-            __builtin_prefetch(entry + 64);
+    uint32_t matches = bucket_matches(bucket, hash);
+    if (matches == 0)
+        return;
+    const struct entry *entry = slot_entry(
+        atomic_load_explicit(&bucket->slots[bucket_first(matches)], memory_order_relaxed));
+    __builtin_prefetch(entry);
+    __builtin_prefetch((const char *)entry + 64);
 #if LARDER_CANARY == 3
-            prefetched[hash & 63].hash = hash;
-            prefetched[hash & 63].entry = slot_entry(slot);
-            prefetched[hash & 63].thread = access->thread;
-            prefetched[hash & 63].ticks = access->thread->ticks;
+    prefetched[hash & 63].hash = hash;
+    prefetched[hash & 63].entry = (struct entry *)(uintptr_t)entry;
+    prefetched[hash & 63].thread = access->thread;
+    prefetched[hash & 63].ticks = access->thread->ticks;
 #endif
-            return;
-        }
-    }
 }
 
 /* ---- building entries */
@@ -432,7 +426,22 @@ static bool holds_integer(const struct entry *entry)
 enum status keyspace_set(struct access *access, const struct key *key, struct bytes value,
                          int64_t expires_ms, struct blob *blob)
 {
+    uint64_t position;
+    struct shard *shard = shard_of(access->engine, key->hash, &position);
+    struct entry *entry = NULL;
+    int64_t number;
+    bool integer = blob == NULL && is_integer_text(value, &number);
+    /* Where the old entry decides nothing, the new one is built while the old one is fetched. */
+    bool ahead = !integer && (expires_ms == EXPIRES_NEVER || expires_ms > access->now_ms);
+    if (ahead) {
+        keyspace_prefetch_entry(access, key->hash);
+        entry = build_value(shard, access, key->bytes, value, expires_ms, blob);
+        if (entry == NULL)
+            return STATUS_NO_MEMORY;
+    }
     struct target target = find_target(access, key);
+    if (ahead)
+        return publish(access, key, &target, entry);
     int64_t present_ms = target.entry != NULL
                              ? entry_expires_ms(target.entry, access->engine->start_ms)
                              : EXPIRES_NEVER;
@@ -445,14 +454,12 @@ enum status keyspace_set(struct access *access, const struct key *key, struct by
             blob_release(blob);
         return STATUS_OK;
     }
-    int64_t number;
-    if (holds_integer(target.entry) && expires_ms == present_ms && blob == NULL &&
-        is_integer_text(value, &number)) {
+    if (holds_integer(target.entry) && expires_ms == present_ms && integer) {
         store_cell(access, key, &target, number);
         return STATUS_OK;
     }
     return publish(access, key, &target,
-                   build_value(target.shard, access, key->bytes, value, expires_ms, blob));
+                   build_value(shard, access, key->bytes, value, expires_ms, blob));
 }
 
 enum status keyspace_set_many(struct access *access, const struct key *keys,

@@ -22,6 +22,11 @@ enum status shard_init(struct shard *shard, struct engine *engine)
     return STATUS_OK;
 }
 
+static enum retired_kind retired_kind(const struct retired *item)
+{
+    return item->stamp & 3;
+}
+
 /* Entries, buckets and segments go with the pages; blobs that have mappings of their own, and what
  * came from the allocator, must be found. */
 void shard_deinit(struct shard *shard)
@@ -31,7 +36,7 @@ void shard_deinit(struct shard *shard)
     table_destroy_all(shard);
     while (shard->retired_head != shard->retired_tail) {
         struct retired *item = &shard->retired[shard->retired_head++ & (shard->retired_room - 1)];
-        enum retired_kind kind = item->stamp & 3;
+        enum retired_kind kind = retired_kind(item);
         if (kind == RETIRED_ENTRY)
             entry_free(shard, item->memory);
         else if (kind == RETIRED_BLOCK)
@@ -83,19 +88,10 @@ bool shard_retire_ready(struct shard *shard, uint32_t count)
 
 static size_t retired_size(const struct retired *item)
 {
-    switch ((enum retired_kind)(item->stamp & 3)) {
-    case RETIRED_ENTRY:
-    case RETIRED_BUCKET:
-        return slab_object_size(item->memory);
-    case RETIRED_SEGMENT:
-        return (item->stamp >> 2 & 63) * PAGE_SIZE;
-    case RETIRED_BLOCK:
-        break;
-    }
-    return 0;
+    return (size_t)(item->stamp >> 2 & 0xffff) * 8;
 }
 
-void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, uint32_t pages)
+void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, size_t size)
 {
     if (!shard_retire_ready(shard, 1)) {
         assert(kind == RETIRED_ENTRY); /* everything else asks for room first */
@@ -106,7 +102,7 @@ void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, uin
     struct retired *item = &shard->retired[shard->retired_tail++ & (shard->retired_room - 1)];
     uint64_t epoch = atomic_load_explicit(&shard->engine->epoch.global, memory_order_relaxed);
     item->memory = memory;
-    item->stamp = epoch << 8 | (uint64_t)pages << 2 | kind;
+    item->stamp = epoch << RETIRED_EPOCH_SHIFT | (uint64_t)(size + 7) / 8 << 2 | kind;
     counter_add(&shard->retired_bytes, retired_size(item));
 }
 
@@ -115,13 +111,13 @@ bool shard_reclaim(struct shard *shard, uint32_t count)
     bool freed = false;
     for (; count > 0 && shard->retired_head != shard->retired_tail; count--) {
         struct retired *item = &shard->retired[shard->retired_head & (shard->retired_room - 1)];
-        if (!epoch_safe(&shard->engine->epoch, item->stamp >> 8))
+        if (!epoch_safe(&shard->engine->epoch, item->stamp >> RETIRED_EPOCH_SHIFT))
             break;
         struct retired taken = *item;
         shard->retired_head++;
         counter_add(&shard->retired_bytes, -(uint64_t)retired_size(&taken));
         freed = true;
-        switch ((enum retired_kind)(taken.stamp & 3)) {
+        switch (retired_kind(&taken)) {
         case RETIRED_ENTRY:
             entry_free(shard, taken.memory);
             break;
@@ -129,7 +125,7 @@ bool shard_reclaim(struct shard *shard, uint32_t count)
             slab_put(&shard->heap, taken.memory);
             break;
         case RETIRED_SEGMENT:
-            pages_put(&shard->engine->pages, taken.memory, taken.stamp >> 2 & 63);
+            pages_put(&shard->engine->pages, taken.memory, retired_size(&taken) / PAGE_SIZE);
             break;
         case RETIRED_BLOCK:
             alloc_free(taken.memory);

@@ -36,9 +36,11 @@ enum retired_kind {
     RETIRED_BLOCK,   /* from alloc_get */
 };
 
+enum { RETIRED_EPOCH_SHIFT = 18 };
+
 struct retired {
     void *memory;
-    uint64_t stamp; /* epoch << 8 | pages of a segment << 2 | kind */
+    uint64_t stamp; /* epoch << RETIRED_EPOCH_SHIFT | size in 8 bytes << 2 | kind */
 };
 
 struct table_counts {
@@ -116,9 +118,10 @@ void shard_unlock(struct shard *shard);
 
 /* Ensures that `count` more things can be retired. False: not now. Under the lock, as all below. */
 bool shard_retire_ready(struct shard *shard, uint32_t count);
-/* Memory that readers may still see: freed once they have left. Entries can always be retired: when
- * there is no room to note one, its slab remembers it for the sweep. */
-void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, uint32_t pages);
+/* Memory of `size` bytes, below 512 KB, that readers may still see: freed once they have left.
+ * Entries can always be retired: when there is no room to note one, its slab remembers it for the
+ * sweep. */
+void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, size_t size);
 /* Frees up to `count` retired things whose time has come; false when nothing was ready. */
 bool shard_reclaim(struct shard *shard, uint32_t count);
 

@@ -68,7 +68,7 @@ static void segment_drop(struct shard *shard, struct array *array, uint64_t segm
         return;
     counter_add(&shard->table_bytes, -((uint64_t)pages * PAGE_SIZE));
     if (retire) /* readers may still hold the pointer, and find cleared buckets */
-        shard_retire(shard, RETIRED_SEGMENT, memory, pages);
+        shard_retire(shard, RETIRED_SEGMENT, memory, (size_t)pages * PAGE_SIZE);
     else
         pages_put(&shard->engine->pages, memory, pages);
     if (!retire)
@@ -155,10 +155,14 @@ static uint64_t items_of(const struct shard *shard, uint32_t db)
     return counter_get(&shard->counts[db].items);
 }
 
-static void count_expiring(struct shard *shard, uint32_t db, const struct entry *entry, int delta)
+/* An entry came, an entry went; either may be NULL. */
+static void count_expiring(struct shard *shard, uint32_t db, const struct entry *came,
+                           const struct entry *went)
 {
-    if ((entry->form & (EXPIRY_SHORT | EXPIRY_LONG)) != 0)
-        counter_add(&shard->counts[db].expiring, (uint64_t)(int64_t)delta);
+    uint64_t delta = (uint64_t)(came != NULL && entry_expires(came)) -
+                     (uint64_t)(went != NULL && entry_expires(went));
+    if (delta != 0) /* else the counter's line stays with whoever has it */
+        counter_add(&shard->counts[db].expiring, delta);
 }
 
 enum status table_insert_ready(struct shard *shard, uint32_t db, uint32_t count)
@@ -176,7 +180,7 @@ void table_insert(struct shard *shard, uint32_t db, uint64_t position, uint64_t 
     struct view *view = shard_view(shard, db);
     chain_insert(shard, view_bucket(view, position), slot_of(hash, entry));
     counter_add(&shard->counts[db].items, 1);
-    count_expiring(shard, db, entry, 1);
+    count_expiring(shard, db, entry, NULL);
     counter_add(&shard->counters.inserted, 1);
 }
 
@@ -185,9 +189,8 @@ void table_replace(struct shard *shard, uint32_t db, const struct place *place, 
 {
     struct entry *old = slot_entry(slot_load(place->bucket, place->slot));
     slot_store(place->bucket, place->slot, slot_of(hash, entry));
-    count_expiring(shard, db, old, -1);
-    count_expiring(shard, db, entry, 1);
-    shard_retire(shard, RETIRED_ENTRY, old, 0);
+    count_expiring(shard, db, entry, old);
+    shard_retire(shard, RETIRED_ENTRY, old, entry_size(old));
 }
 
 void table_remove(struct shard *shard, uint32_t db, const struct place *place)
@@ -195,14 +198,14 @@ void table_remove(struct shard *shard, uint32_t db, const struct place *place)
     struct entry *old = slot_entry(slot_load(place->bucket, place->slot));
     slot_store(place->bucket, place->slot, 0);
     counter_add(&shard->counts[db].items, (uint64_t)-1);
-    count_expiring(shard, db, old, -1);
+    count_expiring(shard, db, NULL, old);
     counter_add(&shard->counters.deleted, 1);
     /* An overflow bucket that became empty leaves its chain; readers inside it find it empty. */
     if (place->previous != NULL && bucket_is_empty(place->bucket) && shard_retire_ready(shard, 2)) {
         slot_store(place->previous, BUCKET_LINK, 0);
-        shard_retire(shard, RETIRED_BUCKET, place->bucket, 0);
+        shard_retire(shard, RETIRED_BUCKET, place->bucket, BUCKET_SIZE);
     }
-    shard_retire(shard, RETIRED_ENTRY, old, 0);
+    shard_retire(shard, RETIRED_ENTRY, old, entry_size(old));
 }
 
 bool table_locate(const struct shard *shard, const struct entry *entry, struct place *place)
@@ -337,7 +340,7 @@ static void move_bucket(struct shard *shard, struct view *view, uint64_t index)
         for (uint32_t i = 0; i < BUCKET_SLOTS; i++)
             slot_store(bucket, i, 0);
         if (bucket != head)
-            shard_retire(shard, RETIRED_BUCKET, bucket, 0);
+            shard_retire(shard, RETIRED_BUCKET, bucket, BUCKET_SIZE);
         bucket = more;
     }
     atomic_store_explicit(&shard->moves, counter_get(&shard->moves) + 1, memory_order_release);

@@ -155,7 +155,7 @@ struct place {
     uint32_t slot;
 };
 
-/* Which slots carry the hash's tag: slot i in bit 4 * i + 3. A slot may change at once: look at
+/* Which slots carry the hash's tag: slot i in bit 2 * i + 1. A slot may change at once: look at
  * each again, atomically.
  *
  * With SSE2 two slots are loaded at a time. x86 loads an aligned vector's 8-byte halves whole and
@@ -163,22 +163,27 @@ struct place {
 static inline uint32_t bucket_matches(const struct bucket *bucket, uint64_t hash)
 {
 #if TABLE_VECTORS
-    const __m128i *pairs = (const __m128i *)(const void *)bucket->slots;
-    __m128i tag = _mm_set1_epi16((short)hash_tag(hash));
-    __m128i low = _mm_packs_epi16(_mm_cmpeq_epi16(_mm_load_si128(pairs), tag),
-                                  _mm_cmpeq_epi16(_mm_load_si128(pairs + 1), tag));
-    __m128i high = _mm_packs_epi16(_mm_cmpeq_epi16(_mm_load_si128(pairs + 2), tag),
-                                   _mm_cmpeq_epi16(_mm_load_si128(pairs + 3), tag));
-    return ((uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16) &
-           0x88888888;
+    const __m128 *pairs = (const __m128 *)(const void *)bucket->slots;
+    /* The upper halves of four slots each, then the upper quarters of all eight. */
+    __m128i low = _mm_castps_si128(_mm_shuffle_ps(pairs[0], pairs[1], 0xdd));
+    __m128i high = _mm_castps_si128(_mm_shuffle_ps(pairs[2], pairs[3], 0xdd));
+    __m128i tags = _mm_packs_epi32(_mm_srai_epi32(low, 16), _mm_srai_epi32(high, 16));
+    __m128i equal = _mm_cmpeq_epi16(tags, _mm_set1_epi16((short)hash_tag(hash)));
+    return (uint32_t)_mm_movemask_epi8(equal) & 0xaaaa;
 #else
     uint32_t matches = 0;
     for (uint32_t i = 0; i < BUCKET_SLOTS; i++) {
         uint64_t slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
-        matches |= (uint32_t)slot_tagged(slot, hash) << (4 * i + 3);
+        matches |= (uint32_t)slot_tagged(slot, hash) << (2 * i + 1);
     }
     return matches;
 #endif
+}
+
+/* The first slot of bucket_matches' answer, which is not zero. */
+static inline uint32_t bucket_first(uint32_t matches)
+{
+    return (uint32_t)__builtin_ctz(matches) / 2;
 }
 
 /* The entry with this key, or NULL. Without the lock the answer "none" needs the move counter's
@@ -191,7 +196,7 @@ static inline struct entry *table_probe(const struct view *view, uint64_t positi
         ENGINE_PAUSE(PAUSE_BUCKET_CHOSEN);
         for (uint32_t matches = bucket_matches(bucket, hash); matches != 0;
              matches &= matches - 1) {
-            uint32_t i = (uint32_t)__builtin_ctz(matches) / 4;
+            uint32_t i = bucket_first(matches);
             uint64_t slot = atomic_load_explicit(&bucket->slots[i], memory_order_acquire);
             if (!slot_tagged(slot, hash))
                 continue;
