@@ -99,7 +99,7 @@ static bool check_shard(struct shard *shard)
     }
     uint64_t orphans = 0, retired = 0, used = 0, live_bytes = 0;
     for (uint64_t i = shard->retired_head; i != shard->retired_tail; i++)
-        retired += (shard->retired[i & (shard->retired_room - 1)].stamp & 3) <= RETIRED_BUCKET;
+        retired += (shard->retired[i & (shard->retired_room - 1)].stamp & 7) <= RETIRED_BUCKET;
     for (uint32_t i = 0; i < shard->heap.slab_count; i++) {
         const struct slab *slab = shard->heap.slabs[i];
         CHECK(slab->index == i);
@@ -113,6 +113,12 @@ static bool check_shard(struct shard *shard)
         }
         CHECK(due == slab->due_count);
     }
+    for (uint32_t i = 0; i < SLAB_CLASSES_MAX; i++)
+        for (uint32_t j = 0; j < shard->heap.parked_count[i]; j++) {
+            CHECK(slab_of(shard->heap.parked[i][j])->class_index == i);
+            used--;
+            live_bytes -= slab_object_size(shard->heap.parked[i][j]);
+        }
     CHECK(live_bytes == counter_get(&shard->heap.live_bytes));
     /* Flushed tables still hold entries of their own. */
     if (shard->dead == NULL)

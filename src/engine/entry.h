@@ -143,6 +143,12 @@ static inline size_t entry_size(const struct entry *entry)
     return (size_t)(entry_tail(entry) - (const char *)entry) + tail_size;
 }
 
+/* Nothing hangs on it: no blob, no deadline, and entry_size is what it was got with. */
+static inline bool entry_is_plain(const struct entry *entry)
+{
+    return entry->form == FORM_STRING || entry->form == FORM_INTEGER;
+}
+
 /* Bytes of value that fit behind the key of an EDIT entry. */
 static inline size_t entry_room(const struct entry *entry)
 {

@@ -59,8 +59,7 @@ static uint32_t sweep_slab(struct shard *shard, struct slab *slab, int64_t now_m
             }
             slab->due[i] = DUE_NEVER;
             slab->due_count--;
-            struct entry *entry = slab_object(slab, i);
-            shard_retire(shard, RETIRED_ENTRY, entry, entry_size(entry));
+            shard_retire_entry(shard, slab_object(slab, i));
             continue;
         }
         if (!due_before(now, due) && unlinked < count) {
@@ -85,6 +84,7 @@ static bool sweep_step(struct shard *shard, int64_t now_ms)
     for (uint32_t looked = 0; looked < SLABS_PER_LOCK && unlinked < EXPIRED_PER_LOCK; looked++) {
         if (shard->sweep_index >= shard->heap.slab_count) {
             shard->sweep_index = 0;
+            slab_heap_settle(&shard->heap);
             return false;
         }
         struct slab *slab = shard->heap.slabs[shard->sweep_index];

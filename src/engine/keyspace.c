@@ -212,26 +212,25 @@ static void remove_target(struct access *access, const struct key *key, struct t
 }
 
 /* With the lock: expiry is a write, so a dead entry is unlinked before anybody hears of it. */
-static struct target find_target(struct access *access, const struct key *key)
+static void find_target(struct access *access, const struct key *key, struct target *out)
 {
     assert(access->locked);
-    struct target target;
-    target.shard = shard_of(access->engine, key->hash, &target.position);
-    target.entry = table_probe(shard_view(target.shard, access->db), target.position, key->hash,
-                               key->bytes, &target.place);
+    out->shard = shard_of(access->engine, key->hash, &out->position);
+    out->entry = table_probe(shard_view(out->shard, access->db), out->position, key->hash,
+                             key->bytes, &out->place);
     int64_t at;
-    if (target.entry != NULL && expired(target.entry, access, &at)) {
+    if (out->entry != NULL && expired(out->entry, access, &at)) {
         ENGINE_PAUSE(PAUSE_EXPIRED_FOUND);
-        remove_target(access, key, &target);
-        counter_add(&target.shard->counters.expired, 1);
+        remove_target(access, key, out);
+        counter_add(&out->shard->counters.expired, 1);
     }
-    return target;
 }
 
 static __attribute__((noinline)) enum find find_locked(struct access *access, const struct key *key,
                                                        struct value *out)
 {
-    struct target target = find_target(access, key);
+    struct target target;
+    find_target(access, key, &target);
     if (target.entry == NULL)
         return FIND_MISSING;
     value_fill(out, target.entry, true);
@@ -439,7 +438,8 @@ enum status keyspace_set(struct access *access, const struct key *key, struct by
         if (entry == NULL)
             return STATUS_NO_MEMORY;
     }
-    struct target target = find_target(access, key);
+    struct target target;
+    find_target(access, key, &target);
     if (ahead)
         return publish(access, key, &target, entry);
     int64_t present_ms = target.entry != NULL
@@ -467,8 +467,9 @@ enum status keyspace_set_many(struct access *access, const struct key *keys,
 {
     /* Everything that can fail comes first; an expired key met here was dead anyway. No table may
      * move while the spare buckets set aside here are not used up, so the steps come last. */
+    struct target target;
     for (size_t i = 0; i < count; i++)
-        find_target(access, &keys[i]); /* unlinks what has expired, which lets tables move */
+        find_target(access, &keys[i], &target); /* unlinks what has expired: tables may move */
     struct entry **entries = alloc_zeroed(count, sizeof *entries);
     enum status status = entries != NULL ? STATUS_OK : STATUS_NO_MEMORY;
     for (size_t i = 0; i < count; i++) {
@@ -478,7 +479,7 @@ enum status keyspace_set_many(struct access *access, const struct key *keys,
                 blob_release(blob);
             continue;
         }
-        struct target target = find_target(access, &keys[i]);
+        find_target(access, &keys[i], &target);
         entries[i] =
             build_value(target.shard, access, keys[i].bytes, values[i], EXPIRES_NEVER, blob);
         if (entries[i] == NULL)
@@ -487,7 +488,7 @@ enum status keyspace_set_many(struct access *access, const struct key *keys,
             status = table_insert_ready(target.shard, access->db, target.shard->spare_count + 1);
     }
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        struct target target = find_target(access, &keys[i]);
+        find_target(access, &keys[i], &target);
         if (target.entry != NULL)
             table_replace(target.shard, access->db, &target.place, keys[i].hash, entries[i]);
         else
@@ -509,7 +510,8 @@ enum status keyspace_set_many(struct access *access, const struct key *keys,
 
 enum status keyspace_set_integer(struct access *access, const struct key *key, int64_t value)
 {
-    struct target target = find_target(access, key);
+    struct target target;
+    find_target(access, key, &target);
     if (holds_integer(target.entry)) {
         store_cell(access, key, &target, value);
         return STATUS_OK;
@@ -561,7 +563,8 @@ static struct entry *build_edit(struct shard *shard, const struct access *access
 
 enum status keyspace_edit(struct access *access, const struct key *key, size_t size, char **out)
 {
-    struct target target = find_target(access, key);
+    struct target target;
+    find_target(access, key, &target);
     struct entry *entry = target.entry;
     struct value value = {.size = 0};
     int64_t expires_ms = EXPIRES_NEVER;
@@ -597,7 +600,8 @@ enum status keyspace_edit(struct access *access, const struct key *key, size_t s
 
 bool keyspace_delete(struct access *access, const struct key *key)
 {
-    struct target target = find_target(access, key);
+    struct target target;
+    find_target(access, key, &target);
     if (target.entry == NULL)
         return false;
     remove_target(access, key, &target);
@@ -606,7 +610,8 @@ bool keyspace_delete(struct access *access, const struct key *key)
 
 enum status keyspace_set_expiry(struct access *access, const struct key *key, int64_t expires_ms)
 {
-    struct target target = find_target(access, key);
+    struct target target;
+    find_target(access, key, &target);
     assert(target.entry != NULL);
     if (expires_ms != EXPIRES_NEVER && expires_ms <= access->now_ms) {
         remove_target(access, key, &target);
@@ -625,11 +630,13 @@ enum status keyspace_set_expiry(struct access *access, const struct key *key, in
 
 enum status keyspace_rename(struct access *access, const struct key *from, const struct key *to)
 {
-    struct target source = find_target(access, from);
+    struct target source;
+    find_target(access, from, &source);
     assert(source.entry != NULL);
     if (bytes_equal(from->bytes, to->bytes))
         return STATUS_OK;
-    struct target target = find_target(access, to);
+    struct target target;
+    find_target(access, to, &target);
     int64_t expires_ms = entry_expires_ms(source.entry, access->engine->start_ms);
     enum status status =
         publish(access, to, &target,
@@ -637,7 +644,7 @@ enum status keyspace_rename(struct access *access, const struct key *from, const
     if (status != STATUS_OK)
         return status;
     /* The insertion may have moved the source's bucket. */
-    source = find_target(access, from);
+    find_target(access, from, &source);
     remove_target(access, from, &source);
     return STATUS_OK;
 }

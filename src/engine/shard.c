@@ -24,7 +24,7 @@ enum status shard_init(struct shard *shard, struct engine *engine)
 
 static enum retired_kind retired_kind(const struct retired *item)
 {
-    return item->stamp & 3;
+    return item->stamp & 7;
 }
 
 /* Entries, buckets and segments go with the pages; blobs that have mappings of their own, and what
@@ -88,13 +88,13 @@ bool shard_retire_ready(struct shard *shard, uint32_t count)
 
 static size_t retired_size(const struct retired *item)
 {
-    return (size_t)(item->stamp >> 2 & 0xffff) * 8;
+    return (size_t)(item->stamp >> 3 & 0xffff) * 8;
 }
 
 void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, size_t size)
 {
     if (!shard_retire_ready(shard, 1)) {
-        assert(kind == RETIRED_ENTRY); /* everything else asks for room first */
+        assert(kind <= RETIRED_PLAIN); /* everything else asks for room first */
         struct slab *slab = slab_of(memory);
         slab_due_set(slab, slab_object_index(slab, memory), DUE_ORPHAN);
         return;
@@ -102,8 +102,14 @@ void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, siz
     struct retired *item = &shard->retired[shard->retired_tail++ & (shard->retired_room - 1)];
     uint64_t epoch = atomic_load_explicit(&shard->engine->epoch.global, memory_order_relaxed);
     item->memory = memory;
-    item->stamp = epoch << RETIRED_EPOCH_SHIFT | (uint64_t)(size + 7) / 8 << 2 | kind;
+    item->stamp = epoch << RETIRED_EPOCH_SHIFT | (uint64_t)(size + 7) / 8 << 3 | kind;
     counter_add(&shard->retired_bytes, retired_size(item));
+}
+
+void shard_retire_entry(struct shard *shard, struct entry *entry)
+{
+    enum retired_kind kind = entry_is_plain(entry) ? RETIRED_PLAIN : RETIRED_ENTRY;
+    shard_retire(shard, kind, entry, entry_size(entry));
 }
 
 bool shard_reclaim(struct shard *shard, uint32_t count)
@@ -120,6 +126,9 @@ bool shard_reclaim(struct shard *shard, uint32_t count)
         switch (retired_kind(&taken)) {
         case RETIRED_ENTRY:
             entry_free(shard, taken.memory);
+            break;
+        case RETIRED_PLAIN:
+            slab_park(&shard->heap, taken.memory, retired_size(&taken));
             break;
         case RETIRED_BUCKET:
             slab_put(&shard->heap, taken.memory);

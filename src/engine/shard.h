@@ -31,16 +31,17 @@ struct watch; /* engine/watch.c */
 
 enum retired_kind {
     RETIRED_ENTRY,
+    RETIRED_PLAIN,   /* an entry_is_plain one */
     RETIRED_BUCKET,  /* an overflow bucket */
     RETIRED_SEGMENT, /* of a bucket array */
     RETIRED_BLOCK,   /* from alloc_get */
 };
 
-enum { RETIRED_EPOCH_SHIFT = 18 };
+enum { RETIRED_EPOCH_SHIFT = 19 };
 
 struct retired {
     void *memory;
-    uint64_t stamp; /* epoch << RETIRED_EPOCH_SHIFT | size in 8 bytes << 2 | kind */
+    uint64_t stamp; /* epoch << RETIRED_EPOCH_SHIFT | size in 8 bytes << 3 | kind */
 };
 
 struct table_counts {
@@ -122,6 +123,7 @@ bool shard_retire_ready(struct shard *shard, uint32_t count);
  * Entries can always be retired: when there is no room to note one, its slab remembers it for the
  * sweep. */
 void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, size_t size);
+void shard_retire_entry(struct shard *shard, struct entry *entry);
 /* Frees up to `count` retired things whose time has come; false when nothing was ready. */
 bool shard_reclaim(struct shard *shard, uint32_t count);
 

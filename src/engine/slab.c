@@ -57,6 +57,11 @@ void slab_classes_init(void)
     assert(count <= SLAB_CLASSES_MAX);
 }
 
+static uint32_t class_of(size_t size)
+{
+    return class_of_step[(size + STEP - 1) / STEP];
+}
+
 void slab_heap_init(struct slab_heap *heap, struct pages *pages)
 {
     memset(heap, 0, sizeof *heap);
@@ -137,7 +142,13 @@ void *slab_get(struct slab_heap *heap, size_t size)
 {
     if (alloc_fault_now())
         return NULL;
-    uint32_t class_index = class_of_step[(size + STEP - 1) / STEP];
+    uint32_t class_index = class_of(size);
+    if (heap->parked_count[class_index] > 0) {
+        void *parked = heap->parked[class_index][--heap->parked_count[class_index]];
+        count_live(heap, classes[class_index].object_size);
+        unpoison(parked, classes[class_index].object_size);
+        return parked;
+    }
     struct slab *slab = heap->with_room[class_index];
     if (slab == NULL) {
         slab = add_slab(heap, class_index);
@@ -148,6 +159,7 @@ void *slab_get(struct slab_heap *heap, size_t size)
     if (object != NULL) {
         unpoison(object, slab->object_size);
         memcpy(&slab->free, object, sizeof slab->free);
+        __builtin_prefetch(slab->free, 1); /* the next call reads it */
     } else {
         object = slab_object(slab, slab->fresh_count++);
         unpoison(object, slab->object_size);
@@ -158,15 +170,9 @@ void *slab_get(struct slab_heap *heap, size_t size)
     return object;
 }
 
-void slab_put(struct slab_heap *heap, void *object)
+/* Takes an object that is no longer counted as live into its slab. */
+static void give_back(struct slab_heap *heap, struct slab *slab, void *object)
 {
-    struct slab *slab = slab_of(object);
-    uint32_t index = slab_object_index(slab, object);
-    if (slab->due[index] != DUE_NEVER) {
-        slab->due[index] = DUE_NEVER;
-        slab->due_count--;
-    }
-    count_live(heap, -(uint64_t)slab->object_size);
     memcpy(object, &slab->free, sizeof slab->free);
     slab->free = object;
     poison(object, slab->object_size);
@@ -176,6 +182,48 @@ void slab_put(struct slab_heap *heap, void *object)
      * again. */
     else if (slab->used_count == 0 && (slab->next != NULL || slab->previous != NULL))
         remove_slab(heap, slab);
+}
+
+void slab_put(struct slab_heap *heap, void *object)
+{
+    struct slab *slab = slab_of(object);
+    if (slab->due_count != 0) {
+        uint32_t index = slab_object_index(slab, object);
+        slab->due_count -= slab->due[index] != DUE_NEVER;
+        slab->due[index] = DUE_NEVER;
+    }
+    count_live(heap, -(uint64_t)slab->object_size);
+    give_back(heap, slab, object);
+}
+
+void slab_park(struct slab_heap *heap, void *object, size_t size)
+{
+    uint32_t class_index = class_of(size);
+    if (heap->parked_count[class_index] == SLAB_PARKED_MAX) {
+        slab_put(heap, object);
+        return;
+    }
+    assert(slab_of(object)->class_index == class_index);
+    heap->parked[class_index][heap->parked_count[class_index]++] = object;
+    heap->parked_lately = true;
+    count_live(heap, -(uint64_t)classes[class_index].object_size);
+    poison(object, classes[class_index].object_size);
+    /* It is written soon, and its lines may not have been seen for long. */
+    enum { PREFETCH_MAX = 1024 };
+    for (size_t at = 0; at < size && at < PREFETCH_MAX; at += 64)
+        __builtin_prefetch((char *)object + at, 1);
+}
+
+void slab_heap_settle(struct slab_heap *heap)
+{
+    bool quiet = !heap->parked_lately;
+    heap->parked_lately = false;
+    for (uint32_t i = 0; quiet && i < SLAB_CLASSES_MAX; i++)
+        while (heap->parked_count[i] > 0) {
+            void *object = heap->parked[i][--heap->parked_count[i]];
+            unpoison(object, classes[i].object_size);
+            give_back(heap, slab_of(object), object);
+        }
 }
 
 size_t slab_object_size(const void *object)

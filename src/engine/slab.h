@@ -19,6 +19,7 @@
 #include "engine/pages.h"
 
 enum {
+    SLAB_PARKED_MAX = 8,                /* per class */
     SLAB_OBJECT_MAX = 16 * 1024 + 1024, /* a value below BLOB_VALUE_SIZE_MIN with an ordinary key */
     SLAB_CLASSES_MAX = 320,
 };
@@ -47,6 +48,11 @@ struct slab_heap {
     struct pages *pages;
     struct slab *with_room[SLAB_CLASSES_MAX];
     struct slab **slabs;
+    /* Objects given back by slab_park, the next to be handed out; their slabs count them as
+     * used. */
+    bool parked_lately; /* since the last slab_heap_settle */
+    uint8_t parked_count[SLAB_CLASSES_MAX];
+    void *parked[SLAB_CLASSES_MAX][SLAB_PARKED_MAX];
     uint32_t slab_count, slab_room;
     _Atomic uint64_t live_bytes; /* of objects in use; written under the lock, read by anybody */
 };
@@ -62,6 +68,12 @@ void slab_heap_deinit(struct slab_heap *heap);
  * `size` is 1 to SLAB_OBJECT_MAX. */
 void *slab_get(struct slab_heap *heap, size_t size);
 void slab_put(struct slab_heap *heap, void *object);
+/* The same for an object got with this very size and without a deadline. Neither it nor its slab is
+ * touched, which a cache may have lost, while its class has few of the kind. */
+void slab_park(struct slab_heap *heap, void *object, size_t size);
+/* Gives what is parked back to its slabs, so that they can become empty, unless something was
+ * parked since the last call: now and then, so that it happens when the heap is quiet. */
+void slab_heap_settle(struct slab_heap *heap);
 /* Bytes an object of this size really occupies. */
 size_t slab_object_size(const void *object);
 

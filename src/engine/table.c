@@ -190,7 +190,7 @@ void table_replace(struct shard *shard, uint32_t db, const struct place *place, 
     struct entry *old = slot_entry(slot_load(place->bucket, place->slot));
     slot_store(place->bucket, place->slot, slot_of(hash, entry));
     count_expiring(shard, db, entry, old);
-    shard_retire(shard, RETIRED_ENTRY, old, entry_size(old));
+    shard_retire_entry(shard, old);
 }
 
 void table_remove(struct shard *shard, uint32_t db, const struct place *place)
@@ -205,7 +205,7 @@ void table_remove(struct shard *shard, uint32_t db, const struct place *place)
         slot_store(place->previous, BUCKET_LINK, 0);
         shard_retire(shard, RETIRED_BUCKET, place->bucket, BUCKET_SIZE);
     }
-    shard_retire(shard, RETIRED_ENTRY, old, entry_size(old));
+    shard_retire_entry(shard, old);
 }
 
 bool table_locate(const struct shard *shard, const struct entry *entry, struct place *place)

@@ -247,7 +247,13 @@ static void ran(struct session *session, uint64_t count, const struct command *l
 {
     if (count == 0)
         return;
-    counter_add(&session->worker->commands, count);
+    struct worker *worker = session->worker;
+    counter_add(&worker->commands, count);
+    worker->since_safe_point += (uint32_t)count;
+    if (worker->since_safe_point >= SAFE_POINT_EVERY) {
+        worker->since_safe_point = 0;
+        engine_thread_online(worker->engine_thread);
+    }
     atomic_store_explicit(&session->last_command, last, memory_order_relaxed);
     session_show(session);
     if (session->reply.sink->failed) /* replies were lost: the stream cannot go on */

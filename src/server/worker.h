@@ -19,6 +19,9 @@
 /* Requests that are parsed and prefetched together. */
 enum { WORKER_BATCH_MAX = 16 };
 
+/* Requests between two safe points, so that what was replaced is reused while caches have it. */
+enum { SAFE_POINT_EVERY = 64 };
+
 struct session;
 
 /* Written by one thread, read by any. */
@@ -37,6 +40,7 @@ struct worker {
     struct thread *thread;
     uint32_t index;
     int64_t now_ms; /* engine time, sampled after each wait */
+    uint32_t since_safe_point;
     struct parser parsers[WORKER_BATCH_MAX];
     counter commands, errors, connections, rejected;
     _Atomic uint32_t load;        /* connections it was given that have not ended */

@@ -166,6 +166,42 @@ static void slab_objects_keep_their_bytes_and_deadlines(void **state)
     pages_deinit(&pages);
 }
 
+static void parked_objects_come_first_and_go_back_when_it_is_quiet(void **state)
+{
+    (void)state;
+    enum { SIZE = 600, OBJECTS = SLAB_PARKED_MAX + 3 };
+    struct pages pages;
+    struct slab_heap heap;
+    void *objects[OBJECTS];
+    pages_init(&pages, 0, NULL);
+    slab_classes_init();
+    slab_heap_init(&heap, &pages);
+    void *other = slab_get(&heap, SIZE / 2);
+    for (int i = 0; i < OBJECTS; i++)
+        objects[i] = slab_get(&heap, SIZE);
+    uint64_t live_bytes = heap.live_bytes;
+    for (int i = 0; i < OBJECTS; i++)
+        slab_park(&heap, objects[i], SIZE); /* the last of them find no place and go back */
+    assert_int_equal(slab_of(objects[0])->used_count, SLAB_PARKED_MAX);
+    assert_int_equal(heap.live_bytes, slab_object_size(other));
+    for (int i = SLAB_PARKED_MAX; i-- > 0;) {
+        void *again = slab_get(&heap, SIZE - 1);
+        assert_ptr_equal(again, objects[i]);
+        memset(again, 1, SIZE);
+    }
+    assert_int_equal(live_bytes - heap.live_bytes, 3 * slab_object_size(objects[0]));
+    for (int i = 0; i < SLAB_PARKED_MAX; i++)
+        slab_park(&heap, objects[i], SIZE);
+    slab_heap_settle(&heap); /* not quiet yet */
+    assert_int_equal(slab_of(objects[0])->used_count, SLAB_PARKED_MAX);
+    slab_heap_settle(&heap);
+    assert_int_equal(slab_of(objects[0])->used_count, 0);
+    slab_put(&heap, other);
+    assert_int_equal(heap.live_bytes, 0);
+    slab_heap_deinit(&heap);
+    pages_deinit(&pages);
+}
+
 static void nothing_is_safe_while_a_thread_may_still_look(void **state)
 {
     (void)state;
@@ -205,6 +241,7 @@ int main(void)
         cmocka_unit_test(pages_stop_at_the_limit),
         cmocka_unit_test(slab_classes_waste_at_most_two_percent_or_eight_bytes),
         cmocka_unit_test(slab_objects_keep_their_bytes_and_deadlines),
+        cmocka_unit_test(parked_objects_come_first_and_go_back_when_it_is_quiet),
         cmocka_unit_test(nothing_is_safe_while_a_thread_may_still_look),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
