@@ -155,9 +155,9 @@ static bool start_worker(struct worker *worker, const struct null_options *optio
     return true;
 }
 
-static bool listen_on(struct listener *listener, const char *message, enum status opened)
+static bool listen_on(struct listener *listener, const char *message, enum io_error error)
 {
-    if (opened != STATUS_OK) {
+    if (error != IO_OK) {
         fprintf(stderr, "larder-bench: %s\n", message);
         return false;
     }

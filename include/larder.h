@@ -119,7 +119,8 @@ enum larder_clock {
 struct larder_options {
     uint64_t memory_max_bytes; /* for entries and tables; what exceeds it is refused. 0: no limit */
     uint32_t threads;          /* that will write at the same time, about. 0: one per CPU */
-    uint32_t shards;           /* parts that are locked apart. 0: chosen from the two above */
+    uint32_t shards;           /* parts that are locked apart, at most 1,024. 0: chosen from the
+                                  two above */
     uint64_t hash_seed;        /* 0: random, as it should be where others choose the keys */
     enum larder_clock clock;
     int64_t start_ms; /* LARDER_CLOCK_MANUAL: its first time, ms since 1970. 0: now */
@@ -252,9 +253,10 @@ struct larder_reply {
  * calling thread: the commands that it gives until EXEC are queued, while the functions of this
  * header still act at once.
  *
- * The command's own errors are replies. The call itself fails with SYNTAX when there is no argv[0],
- * else with NO_MEMORY or SYSTEM; only where NO_MEMORY struck while the reply was written has the
- * command run. `*out_reply` belongs to the caller, on any thread, until larder_reply_free. */
+ * The command's own errors are replies. The call itself fails with SYNTAX when there is no argv[0]
+ * or more than 2,147,483,647 arguments, else with NO_MEMORY or SYSTEM; only where NO_MEMORY struck
+ * while the reply was written has the command run. `*out_reply` belongs to the caller, on any
+ * thread, until larder_reply_free. */
 LARDER_API LARDER_MUST_USE enum larder_status larder_command(struct larder *larder, size_t argc,
                                                              const struct larder_bytes *argv,
                                                              struct larder_reply **out_reply);
@@ -272,7 +274,9 @@ struct larder_stats {
     uint64_t table_bytes;      /* of this, the hash tables */
     uint64_t retired_bytes;    /* waiting for readers to leave their brackets */
     uint64_t hits, misses;     /* reads of single keys */
-    uint64_t inserted, deleted, expired;
+    uint64_t inserted;
+    uint64_t deleted; /* and all other ways to go: expired ones are among them */
+    uint64_t expired;
 };
 
 /* Approximate while other threads write. */

@@ -18,10 +18,10 @@
  */
 #include "command/dispatch.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/ensure.h"
 #include "command/call.h"
 #include "command/transaction.h"
 
@@ -119,14 +119,15 @@ static void reject_arity(struct client *client, const struct command *command, s
     }
 }
 
-/* Queued requests take memory until EXEC, so all of them are refused above the limit. */
 static enum status queue(struct client *client, struct request *request, struct reply *reply)
 {
     if (request->command->flags & COMMAND_NO_MULTI) {
         reply_errorf(reply, "ERR", "Command not allowed inside a transaction");
         return STATUS_SYNTAX;
     }
-    enum status status = engine_reserve(client->engine, request_growth_bytes(request));
+    enum status status = STATUS_OK;
+    if (request->command->flags & COMMAND_GROWS)
+        status = engine_reserve(client->engine, request_growth_bytes(request));
     if (status == STATUS_OK)
         status = transaction_queue(client, request);
     if (status == STATUS_OK)
@@ -154,7 +155,7 @@ static bool admit(struct client *client, struct request *request, struct reply *
     } else if (queue(client, request, reply) == STATUS_OK) {
         return false;
     }
-    client->multi_failed = client->in_multi;
+    client->multi_failed = client->in_multi; /* EXEC will refuse */
     return false;
 }
 
@@ -170,7 +171,7 @@ static void run_locked(struct call *call)
 {
     call->access.locked = true;
     enum outcome outcome = run_handler(call);
-    assert(outcome == OUTCOME_DONE);
+    ENSURE(outcome == OUTCOME_DONE);
     (void)outcome;
 }
 

@@ -11,11 +11,11 @@
  */
 #include "larder.h"
 
-#include <assert.h>
-#include <pthread.h>
 #include <stdatomic.h>
+#include <threads.h>
 
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "base/number.h"
 #include "command/client.h"
 #include "command/dispatch.h"
@@ -79,10 +79,10 @@ static void member_ended(struct caller *caller)
 enum larder_status larder_open(const struct larder_options *options, struct larder **out)
 {
     static const struct larder_options defaults;
-    static pthread_once_t table_once = PTHREAD_ONCE_INIT;
+    static once_flag table_once = ONCE_FLAG_INIT;
     if (options == NULL)
         options = &defaults;
-    pthread_once(&table_once, add_table);
+    call_once(&table_once, add_table);
     if (table_status != STATUS_OK)
         return (enum larder_status)table_status;
 
@@ -174,7 +174,7 @@ enum larder_status larder_enter(struct larder *larder)
 void larder_leave(struct larder *larder)
 {
     struct caller *caller = caller_find(&larder->callers);
-    assert(caller != NULL);
+    ENSURE(caller != NULL);
     caller_leave(caller);
 }
 
@@ -337,7 +337,7 @@ static enum status blob_for(struct engine *engine, struct bytes *value, struct b
     *out = NULL;
     if (value->size < BLOB_VALUE_SIZE_MIN)
         return STATUS_OK;
-    *out = blob_create(engine, value->size);
+    *out = blob_create(engine, value->size, LIMIT_HOLDS);
     if (*out == NULL)
         return STATUS_NO_MEMORY;
     memcpy(blob_data(*out), value->data, value->size);
@@ -544,7 +544,7 @@ void larder_stats(struct larder *larder, struct larder_stats *out)
 
 void larder_set_time(struct larder *larder, int64_t now_ms)
 {
-    assert(larder->callers.manual);
+    ENSURE(larder->callers.manual);
     callers_set_time(&larder->callers, now_ms);
 }
 

@@ -5,10 +5,10 @@
  */
 #include "command/reply_tree.h"
 
-#include <assert.h>
 #include <stdalign.h>
 
 #include "base/alloc.h"
+#include "base/ensure.h"
 
 /* Everything of one tree lies in a chain of these, its root at the start of the first. */
 struct reply_chunk {
@@ -62,7 +62,7 @@ static struct larder_reply *place(struct reply *reply, enum larder_reply_kind ki
         while (tree->open != NULL && tree->open->left == 0)
             tree->open = tree->open->outer;
     } else {
-        assert(tree->root == NULL);
+        ENSURE(tree->root == NULL);
         node = tree->root = take(tree, sizeof *node);
         if (node == NULL)
             return NULL;
@@ -258,7 +258,7 @@ enum status reply_tree_finish(struct reply_tree *tree, struct larder_reply **out
         free_chunks(tree->first);
         return STATUS_NO_MEMORY;
     }
-    assert(tree->root != NULL && tree->open == NULL);
+    ENSURE(tree->root != NULL && tree->open == NULL);
     *out = tree->root;
     return STATUS_OK;
 }

@@ -3,8 +3,8 @@
  * Commands on string values.
  *
  * Writers look with keyspace_peek, which counts neither hit nor miss, unless what they find is also
- * their answer. An old value stays readable after it was replaced (engine/engine.h), so it is
- * emitted last, once the write is known to have succeeded.
+ * their answer; so do reads that may have to be done again. An old value stays readable after it
+ * was replaced (engine/engine.h), so it is emitted last, once the write is known to have succeeded.
  */
 #include <math.h>
 
@@ -30,27 +30,39 @@ static enum outcome answer_value(struct call *call, enum find found, const struc
     return OUTCOME_DONE;
 }
 
-enum outcome string_get(struct call *call)
+/* The value of a command that reads one key, FIND_FOUND or FIND_MISSING. False: `*outcome` is all
+ * there is to return. */
+static inline bool read_string(struct call *call, enum find *found, struct value *value,
+                               enum outcome *outcome)
 {
     struct key key = call_key(call);
+    *found = keyspace_find(&call->access, &key, value);
+    *outcome = OUTCOME_NEED_LOCK;
+    if (*found == FIND_LOCK)
+        return false;
+    if (*found == FIND_MISSING || is_string(value))
+        return true;
+    *outcome = call_status(call, STATUS_WRONG_TYPE);
+    return false;
+}
+
+enum outcome string_get(struct call *call)
+{
     struct value value;
-    enum find found = keyspace_find(&call->access, &key, &value);
-    if (found == FIND_LOCK)
-        return OUTCOME_NEED_LOCK;
-    if (found == FIND_FOUND && !is_string(&value))
-        return call_status(call, STATUS_WRONG_TYPE);
+    enum find found;
+    enum outcome outcome;
+    if (!read_string(call, &found, &value, &outcome))
+        return outcome;
     return answer_value(call, found, &value);
 }
 
 enum outcome string_strlen(struct call *call)
 {
-    struct key key = call_key(call);
     struct value value;
-    enum find found = keyspace_find(&call->access, &key, &value);
-    if (found == FIND_LOCK)
-        return OUTCOME_NEED_LOCK;
-    if (found == FIND_FOUND && !is_string(&value))
-        return call_status(call, STATUS_WRONG_TYPE);
+    enum find found;
+    enum outcome outcome;
+    if (!read_string(call, &found, &value, &outcome))
+        return outcome;
     return call_integer(call, found == FIND_FOUND ? (int64_t)value.size : 0);
 }
 
@@ -59,13 +71,11 @@ enum outcome string_getrange(struct call *call)
     int64_t first, last;
     if (!number_parse_i64(call->argv[2], &first) || !number_parse_i64(call->argv[3], &last))
         return call_status(call, STATUS_NOT_INTEGER);
-    struct key key = call_key(call);
     struct value value;
-    enum find found = keyspace_find(&call->access, &key, &value);
-    if (found == FIND_LOCK)
-        return OUTCOME_NEED_LOCK;
-    if (found == FIND_FOUND && !is_string(&value))
-        return call_status(call, STATUS_WRONG_TYPE);
+    enum find found;
+    enum outcome outcome;
+    if (!read_string(call, &found, &value, &outcome))
+        return outcome;
 
     int64_t size = found == FIND_FOUND ? (int64_t)value.size : 0;
     bool reversed = first < 0 && last < 0 && first > last; /* before both are clamped to 0 */
@@ -111,6 +121,7 @@ enum outcome string_mget(struct call *call)
     }
 
     struct key keys[GATHERED_MAX];
+    uint32_t hits = 0;
     for (uint32_t i = 0; i < count; i++) {
         keys[i] = call_key_nth(call, i);
         keyspace_prefetch_bucket(&call->access, keys[i].hash);
@@ -118,12 +129,14 @@ enum outcome string_mget(struct call *call)
     for (uint32_t i = 0; i < count; i++)
         keyspace_prefetch_entry(&call->access, keys[i].hash);
     for (uint32_t i = 0; i < count; i++) {
-        found[i] = keyspace_find(&call->access, &keys[i], &values[i]);
+        found[i] = keyspace_peek(&call->access, &keys[i], &values[i]);
         if (found[i] == FIND_LOCK)
             return OUTCOME_NEED_LOCK;
+        hits += found[i] == FIND_FOUND;
     }
     if (!call_consistent(call))
         return OUTCOME_NEED_LOCK;
+    keyspace_count_reads(&call->access, hits, count - hits);
     call->reply->ops->list(call->reply, count);
     for (uint32_t i = 0; i < count; i++)
         answer_element(call, found[i], &values[i]);
@@ -382,10 +395,7 @@ enum outcome string_getex(struct call *call)
         int64_t expires_ms;
         if (!expire_parse(call, chosen.time, chosen.form, &expires_ms))
             return OUTCOME_DONE;
-        if (expires_ms <= call_fresh_ms(call))
-            keyspace_delete(&call->access, &key);
-        else
-            status = keyspace_set_expiry(&call->access, &key, expires_ms);
+        status = keyspace_set_expiry(&call->access, &key, expires_ms);
     } else if ((chosen.flags & OPTION_PERSIST) && value.expires_ms != EXPIRES_NEVER) {
         status = keyspace_set_expiry(&call->access, &key, EXPIRES_NEVER);
     }

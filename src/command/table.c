@@ -8,9 +8,9 @@
  *
  * Written only by command_table_add, before any other thread looks.
  */
-#include <assert.h>
 #include <string.h>
 
+#include "base/ensure.h"
 #include "command/command.h"
 #include "command/handlers.h"
 
@@ -126,7 +126,7 @@ static void index_command(const struct command *command)
 {
     struct packed_name packed;
     bool short_enough = pack_name(bytes_of_text(command->name), &packed);
-    assert(short_enough && command_find(bytes_of_text(command->name)) == NULL);
+    ENSURE(short_enough && command_find(bytes_of_text(command->name)) == NULL);
     (void)short_enough;
     uint32_t i = index_start(&packed);
     while (name_index[i].command != NULL)

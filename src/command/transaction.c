@@ -11,12 +11,16 @@
  */
 #include "command/transaction.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "command/call.h"
 #include "command/handlers.h"
+
+/* What one transaction may hold, its big arguments included: no client may fill the memory with
+ * requests that never run. */
+#define TRANSACTION_SIZE_MAX ((uint64_t)1 << 30)
 
 struct queued {
     struct queued *next;
@@ -27,6 +31,7 @@ struct transaction {
     struct queued *first, *last;
     uint32_t count;
     uint32_t flags;        /* of all queued commands */
+    uint64_t size;         /* bytes held */
     uint64_t growth_bytes; /* what queued COMMAND_GROWS requests may add */
 };
 
@@ -47,12 +52,17 @@ enum status transaction_queue(struct client *client, struct request *request)
     if (request->blobs != NULL)
         arrays_size += argc * sizeof(struct blob *);
     uint64_t bytes_size = request_growth_bytes(request);
+    struct transaction *transaction = client->transaction;
 
-    struct queued *queued = alloc_get(sizeof(*queued) + arrays_size + bytes_size);
-    if (queued == NULL) {
-        client->multi_failed = true;
+    uint64_t size = sizeof(struct queued) + arrays_size + bytes_size;
+    for (uint32_t i = 0; request->blobs != NULL && i < argc; i++)
+        size += request->blobs[i] != NULL ? blob_size(request->blobs[i]) : 0;
+    if (size > TRANSACTION_SIZE_MAX - transaction->size)
         return STATUS_NO_MEMORY;
-    }
+    struct queued *queued = alloc_get(sizeof(*queued) + arrays_size + bytes_size);
+    if (queued == NULL)
+        return STATUS_NO_MEMORY;
+    transaction->size += size;
     queued->next = NULL;
     queued->request = *request;
     queued->request.argv = (struct bytes *)(queued + 1);
@@ -77,7 +87,6 @@ enum status transaction_queue(struct client *client, struct request *request)
         queued->request.argv[i] = argument;
     }
 
-    struct transaction *transaction = client->transaction;
     if (transaction->last != NULL)
         transaction->last->next = queued;
     else
@@ -175,7 +184,7 @@ static void run_queued(const struct call *exec, struct request *request)
     };
     call.access.db = exec->client->db; /* a SELECT queued before may have changed it */
     enum outcome outcome = call.command->handler(&call);
-    assert(outcome == OUTCOME_DONE);
+    ENSURE(outcome == OUTCOME_DONE);
     (void)outcome;
 }
 

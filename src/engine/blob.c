@@ -18,10 +18,10 @@ struct blob {
 
 _Static_assert(sizeof(struct blob) <= BLOB_HEADER_SIZE, "content begins behind the header");
 
-struct blob *blob_create(struct engine *engine, size_t size)
+struct blob *blob_create(struct engine *engine, size_t size, enum limit limit)
 {
     size_t page_count = (BLOB_HEADER_SIZE + size + PAGE_SIZE - 1) / PAGE_SIZE;
-    struct blob *blob = pages_get(&engine->pages, page_count);
+    struct blob *blob = pages_get(&engine->pages, page_count, limit);
     if (blob == NULL)
         return NULL;
     blob->engine = engine;

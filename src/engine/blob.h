@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "engine/limit.h"
+
 struct blob;
 struct engine;
 
@@ -17,7 +19,7 @@ struct engine;
 enum { BLOB_VALUE_SIZE_MIN = 16 * 1024 };
 
 /* Held once by the caller; content undefined. NULL when memory is out (limit or system). */
-struct blob *blob_create(struct engine *engine, size_t size);
+struct blob *blob_create(struct engine *engine, size_t size, enum limit limit);
 char *blob_data(struct blob *blob);
 size_t blob_size(const struct blob *blob);
 /* Somebody besides the caller holds it. */

@@ -10,9 +10,8 @@
  */
 #include "engine/caller.h"
 
-#include <assert.h>
-
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "os/clock.h"
 #include "os/thread.h"
 
@@ -23,7 +22,7 @@ static _Thread_local struct caller *records_of_thread;
 void callers_init(struct callers *callers, struct engine *engine, size_t record_size,
                   void (*begun)(struct caller *caller), void (*ended)(struct caller *caller))
 {
-    assert(record_size >= sizeof(struct caller));
+    ENSURE(record_size >= sizeof(struct caller));
     *callers = (struct callers){
         .engine = engine,
         .id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1,
@@ -37,10 +36,8 @@ void callers_init(struct callers *callers, struct engine *engine, size_t record_
 static void detach(struct caller *caller)
 {
     struct callers *owner = caller->owner;
-    if (caller->depth > 0)
-        engine_thread_offline(caller->thread);
     owner->ended(caller);
-    engine_thread_unregister(caller->thread);
+    engine_thread_unregister(caller->thread); /* goes offline first, if it is in a bracket */
     if (caller->next != NULL)
         caller->next->previous = caller->previous;
     if (caller->previous != NULL)
@@ -173,7 +170,7 @@ enum status caller_enter(struct callers *callers, struct caller **out)
 
 void caller_leave(struct caller *caller)
 {
-    assert(caller->depth > 0);
+    ENSURE(caller->depth > 0);
     if (--caller->depth == 0)
         engine_thread_offline(caller->thread);
 }

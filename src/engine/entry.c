@@ -41,7 +41,7 @@ struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, i
     if (plan->form != FORM_STRING && plan->form != FORM_EDIT)
         size = (size + 7) & ~(size_t)7;
     size += plan->room;
-    struct entry *entry = slab_get(&shard->heap, size);
+    struct entry *entry = slab_get(&shard->heap, size, plan->limit);
     if (entry == NULL)
         return NULL;
     if ((form & KEY_LONG) != 0) {
@@ -49,7 +49,7 @@ struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, i
         if (key_blob != NULL) {
             blob_hold(key_blob);
         } else {
-            key_blob = blob_create(shard->engine, plan->key.size);
+            key_blob = blob_create(shard->engine, plan->key.size, plan->limit);
             if (key_blob == NULL) {
                 slab_put(&shard->heap, entry);
                 return NULL;

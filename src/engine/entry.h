@@ -165,6 +165,7 @@ struct entry_plan {
     uint8_t form;       /* without flags */
     size_t value_size;
     size_t room; /* bytes to reserve behind the key: value_size, 8, or more for FORM_EDIT */
+    enum limit limit;
 };
 
 /* A new entry with everything but its value; NULL when memory is out. Under the shard's lock. */

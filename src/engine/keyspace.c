@@ -5,9 +5,8 @@
  */
 #include "engine/keyspace.h"
 
-#include <assert.h>
-
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "base/number.h"
 #include "engine/pause.h"
 #include "engine/shard.h"
@@ -214,7 +213,7 @@ static void remove_target(struct access *access, const struct key *key, struct t
 /* With the lock: expiry is a write, so a dead entry is unlinked before anybody hears of it. */
 static void find_target(struct access *access, const struct key *key, struct target *out)
 {
-    assert(access->locked);
+    ENSURE(access->locked);
     out->shard = shard_of(access->engine, key->hash, &out->position);
     out->entry = table_probe(shard_view(out->shard, access->db), out->position, key->hash,
                              key->bytes, &out->place);
@@ -249,11 +248,15 @@ enum find keyspace_peek(struct access *access, const struct key *key, struct val
 enum find keyspace_find_slow(struct access *access, const struct key *key, struct value *out)
 {
     enum find found = keyspace_peek(access, key, out);
-    if (found == FIND_FOUND)
-        counter_add(&access->thread->hits, 1);
-    else if (found == FIND_MISSING)
-        counter_add(&access->thread->misses, 1);
+    if (found != FIND_LOCK)
+        keyspace_count_reads(access, found == FIND_FOUND, found == FIND_MISSING);
     return found;
+}
+
+void keyspace_count_reads(const struct access *access, uint64_t hits, uint64_t misses)
+{
+    counter_add(&access->thread->hits, hits);
+    counter_add(&access->thread->misses, misses);
 }
 
 void keyspace_prefetch_bucket(const struct access *access, uint64_t hash)
@@ -333,7 +336,7 @@ static struct entry *build_value(struct shard *shard, const struct access *acces
 {
     if (value.size >= BLOB_VALUE_SIZE_MIN) {
         if (blob == NULL) {
-            blob = blob_create(access->engine, value.size);
+            blob = blob_create(access->engine, value.size, LIMIT_HOLDS);
             if (blob == NULL)
                 return NULL;
             memcpy(blob_data(blob), value.data, value.size);
@@ -360,7 +363,7 @@ static struct entry *build_value(struct shard *shard, const struct access *acces
     return entry;
 }
 
-/* The same value under another key or with another expiry. */
+/* The same value under another key or with another expiry: a change that stores nothing new. */
 static struct entry *build_clone(struct shard *shard, const struct access *access,
                                  const struct entry *old, struct bytes key, struct blob *key_blob,
                                  int64_t expires_ms)
@@ -373,7 +376,8 @@ static struct entry *build_clone(struct shard *shard, const struct access *acces
                               .expires_ms = expires_ms,
                               .form = form,
                               .value_size = old->value_size,
-                              .room = room};
+                              .room = room,
+                              .limit = LIMIT_PASSED};
     struct entry *entry = entry_create(shard, &plan, access->now_ms);
     if (entry == NULL)
         return NULL;
@@ -547,7 +551,7 @@ static struct entry *build_edit(struct shard *shard, const struct access *access
             return NULL;
         into = entry_tail(entry);
     } else {
-        struct blob *blob = blob_create(access->engine, room);
+        struct blob *blob = blob_create(access->engine, room, LIMIT_HOLDS);
         if (blob == NULL)
             return NULL;
         into = blob_data(blob);
@@ -612,7 +616,7 @@ enum status keyspace_set_expiry(struct access *access, const struct key *key, in
 {
     struct target target;
     find_target(access, key, &target);
-    assert(target.entry != NULL);
+    ENSURE(target.entry != NULL);
     if (expires_ms != EXPIRES_NEVER && expires_ms <= access->now_ms) {
         remove_target(access, key, &target);
         return STATUS_OK;
@@ -632,7 +636,7 @@ enum status keyspace_rename(struct access *access, const struct key *from, const
 {
     struct target source;
     find_target(access, from, &source);
-    assert(source.entry != NULL);
+    ENSURE(source.entry != NULL);
     if (bytes_equal(from->bytes, to->bytes))
         return STATUS_OK;
     struct target target;
@@ -649,16 +653,15 @@ enum status keyspace_rename(struct access *access, const struct key *from, const
     return STATUS_OK;
 }
 
-enum status keyspace_flush(struct access *access, uint32_t db)
+void keyspace_flush(struct access *access, uint32_t db)
 {
-    assert(access->locked);
+    ENSURE(access->locked);
     for (uint32_t i = 0; i < access->engine->shard_count; i++) {
         struct shard *shard = &access->engine->shards[i];
         watch_table_touch_all(shard, db);
         table_flush(shard, db);
     }
     signal_raise(&access->engine->wake);
-    return STATUS_OK;
 }
 
 /* ---- scanning */

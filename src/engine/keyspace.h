@@ -78,6 +78,8 @@ static inline enum find keyspace_find(struct access *access, const struct key *k
                                       struct value *out);
 /* The same, but counts neither a hit nor a miss. */
 enum find keyspace_peek(struct access *access, const struct key *key, struct value *out);
+/* For reads done with keyspace_peek, once their answer is final. */
+void keyspace_count_reads(const struct access *access, uint64_t hits, uint64_t misses);
 
 /* The two halves of keyspace_find. The first settles what most reads meet or answers false, in
  * registers: a key handed over through memory costs a fifth of a read. */
@@ -125,7 +127,7 @@ enum status keyspace_rename(struct access *access, const struct key *from, const
     MUST_USE;
 /* All keys of one database, in constant time; memory follows in the background. Needs every shard
  * locked. */
-enum status keyspace_flush(struct access *access, uint32_t db) MUST_USE;
+void keyspace_flush(struct access *access, uint32_t db);
 
 /* Visits keys from `cursor` (0 begins) and returns the cursor to go on from, 0 at the end. Looks at
  * whole buckets until at least `count` keys were seen. Every key that is present from the first

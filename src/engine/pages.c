@@ -128,10 +128,10 @@ bool pages_over(const struct pages *pages, uint64_t bytes)
            atomic_load_explicit(&pages->used_bytes, memory_order_relaxed) + bytes > limit;
 }
 
-void *pages_get(struct pages *pages, size_t count)
+void *pages_get(struct pages *pages, size_t count, enum limit limit)
 {
     size_t size = count * PAGE_SIZE;
-    if (pages_over(pages, size) || alloc_fault_now())
+    if ((limit == LIMIT_HOLDS && pages_over(pages, size)) || alloc_fault_now())
         return NULL;
     void *run;
     if (count > PAGES_RUN_MAX) {

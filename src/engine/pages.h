@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/limit.h"
 #include "os/thread.h"
 
 enum {
@@ -55,7 +56,7 @@ void pages_deinit(struct pages *pages);
 
 /* `count` pages in a row, content undefined; NULL when the limit or the system refuses. Runs of
  * more than PAGES_RUN_MAX are a mapping of their own. */
-void *pages_get(struct pages *pages, size_t count);
+void *pages_get(struct pages *pages, size_t count, enum limit limit);
 /* Unmapping a large run takes long: leave it to the keeper. */
 void pages_put(struct pages *pages, void *run, size_t count);
 /* The start of the run (at most PAGES_RUN_MAX pages) that `address` lies in. */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/shard.h"
 
-#include <assert.h>
-
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "engine/table.h"
 #include "engine/watch_table.h"
 
@@ -94,7 +93,7 @@ static size_t retired_size(const struct retired *item)
 void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, size_t size)
 {
     if (!shard_retire_ready(shard, 1)) {
-        assert(kind <= RETIRED_PLAIN); /* everything else asks for room first */
+        ENSURE(kind <= RETIRED_PLAIN); /* everything else asks for room first */
         struct slab *slab = slab_of(memory);
         slab_due_set(slab, slab_object_index(slab, memory), DUE_ORPHAN);
         return;
@@ -147,7 +146,7 @@ bool shard_reclaim(struct shard *shard, uint32_t count)
 bool shard_spares_fill(struct shard *shard, uint32_t count)
 {
     while (shard->spare_count < count) {
-        void *bucket = slab_get(&shard->heap, BUCKET_SIZE);
+        void *bucket = slab_get(&shard->heap, BUCKET_SIZE, LIMIT_PASSED);
         if (bucket == NULL)
             return false;
         memcpy(bucket, &shard->spares, sizeof shard->spares);
@@ -159,7 +158,7 @@ bool shard_spares_fill(struct shard *shard, uint32_t count)
 
 void *shard_spare_take(struct shard *shard)
 {
-    assert(shard->spare_count > 0);
+    ENSURE(shard->spare_count > 0);
     void *bucket = shard->spares;
     memcpy(&shard->spares, bucket, sizeof shard->spares);
     shard->spare_count--;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "engine/poison.h"
 
 /* 34 slabs of 15 pages fill a chunk but for its own page and one more. */
@@ -54,7 +55,7 @@ void slab_classes_init(void)
         uint32_t next = size < LINEAR_MAX ? size + STEP : size * 51 / 50 / STEP * STEP;
         size = next > size ? next : size + STEP;
     }
-    assert(count <= SLAB_CLASSES_MAX);
+    ENSURE(count <= SLAB_CLASSES_MAX);
 }
 
 static uint32_t class_of(size_t size)
@@ -100,7 +101,7 @@ static void unlink_slab(struct slab_heap *heap, struct slab *slab)
         slab->next->previous = slab->previous;
 }
 
-static struct slab *add_slab(struct slab_heap *heap, uint32_t class_index)
+static struct slab *add_slab(struct slab_heap *heap, uint32_t class_index, enum limit limit)
 {
     const struct slab_class *class = &classes[class_index];
     if (heap->slab_count == heap->slab_room) {
@@ -111,7 +112,7 @@ static struct slab *add_slab(struct slab_heap *heap, uint32_t class_index)
         heap->slabs = slabs;
         heap->slab_room = room;
     }
-    struct slab *slab = pages_get(heap->pages, class->page_count);
+    struct slab *slab = pages_get(heap->pages, class->page_count, limit);
     if (slab == NULL)
         return NULL;
     memset(slab, 0, sizeof *slab + class->object_count * sizeof slab->due[0]);
@@ -138,7 +139,7 @@ static void remove_slab(struct slab_heap *heap, struct slab *slab)
     pages_put(heap->pages, slab, slab->page_count);
 }
 
-void *slab_get(struct slab_heap *heap, size_t size)
+void *slab_get(struct slab_heap *heap, size_t size, enum limit limit)
 {
     if (alloc_fault_now())
         return NULL;
@@ -151,7 +152,7 @@ void *slab_get(struct slab_heap *heap, size_t size)
     }
     struct slab *slab = heap->with_room[class_index];
     if (slab == NULL) {
-        slab = add_slab(heap, class_index);
+        slab = add_slab(heap, class_index, limit);
         if (slab == NULL)
             return NULL;
     }

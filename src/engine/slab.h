@@ -66,7 +66,7 @@ void slab_heap_deinit(struct slab_heap *heap);
 
 /* 8-byte aligned, content undefined; objects of 64 bytes are aligned to 64. NULL: out of memory.
  * `size` is 1 to SLAB_OBJECT_MAX. */
-void *slab_get(struct slab_heap *heap, size_t size);
+void *slab_get(struct slab_heap *heap, size_t size, enum limit limit);
 void slab_put(struct slab_heap *heap, void *object);
 /* The same for an object got with this very size and without a deadline. Neither it nor its slab is
  * touched, which a cache may have lost, while its class has few of the kind. */

@@ -51,7 +51,7 @@ static bool segment_ensure(struct shard *shard, struct array *array, uint64_t in
     if (array->segments[segment] != NULL)
         return true;
     uint32_t pages = segment_pages(array, segment);
-    void *memory = pages_get(&shard->engine->pages, pages);
+    void *memory = pages_get(&shard->engine->pages, pages, LIMIT_PASSED);
     if (memory == NULL)
         return false;
     memset(memory, 0, (size_t)pages * PAGE_SIZE);

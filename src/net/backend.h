@@ -97,6 +97,7 @@ struct loop {
     struct links all, dirty, doomed, again;
     struct links *sweep_cursor; /* the next one to look at; &all: start over */
     struct listening *listening;
+    _Atomic uint32_t load; /* see loop_load */
 
     struct {
         _Atomic uint64_t iterations, waits_batched, bytes_received, bytes_sent, sends, receives,

@@ -5,10 +5,10 @@
  */
 #include "net/conn.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "net/backend.h"
 
 /* A tail is given room for what the handler expects, but never for more than this before the bytes
@@ -338,7 +338,7 @@ static size_t call_data(struct conn *conn, char *data, size_t size)
     conn->in_data = true;
     size_t used = conn->loop->handler->data(conn, data, size);
     conn->in_data = false;
-    assert(used <= size);
+    ENSURE(used <= size);
     conn_check_congestion(conn);
     return used;
 }
@@ -523,6 +523,7 @@ void conn_gone(struct conn *conn)
     links_remove(&conn->all);
     STAT_ADD(loop->stats.closed, 1);
     STAT_ADD(loop->stats.connections, -1);
+    atomic_fetch_sub(&loop->load, 1);
     if (!conn->silent)
         loop->handler->closed(conn);
     socket_close(conn->fd);
@@ -598,7 +599,7 @@ bool conn_closing(const struct conn *conn)
 
 void conn_receive_into(struct conn *conn, char *into, size_t size)
 {
-    assert(conn->in_data && conn->fill_left == 0 && size > 0);
+    ENSURE(conn->in_data && conn->fill_left == 0 && size > 0);
     conn->fill_at = into;
     conn->fill_left = size;
 }

@@ -23,11 +23,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
 
 #include "base/sink.h"
 #include "net/loop.h"
+#include "os/socket.h"
 
 /* ---- a circular list; an element off every list links to itself */
 struct links {

@@ -9,11 +9,6 @@
 
 #include "os/socket.h"
 
-static enum status refuse(enum io_error error)
-{
-    return error == IO_NO_MEMORY ? STATUS_NO_MEMORY : STATUS_SYSTEM;
-}
-
 static const char *tcp_remedy(enum io_error error, uint16_t port)
 {
     switch (error) {
@@ -31,8 +26,8 @@ static const char *tcp_remedy(enum io_error error, uint16_t port)
     }
 }
 
-enum status listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
-                              struct listener *out, char *message, size_t message_size)
+enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
+                                struct listener *out, char *message, size_t message_size)
 {
     const char *literal = address;
     if (strcmp(address, "localhost") == 0)
@@ -46,15 +41,15 @@ enum status listener_open_tcp(const char *address, uint16_t port, uint32_t backl
         snprintf(message, message_size,
                  "cannot listen on \"%s\": not an IPv4 or IPv6 address, \"localhost\" or \"*\"",
                  address);
-        return STATUS_SYSTEM;
+        return error;
     }
     if (error != IO_OK) {
         snprintf(message, message_size, "cannot listen on %s port %u: %s; %s", literal, port,
                  io_error_text(error), tcp_remedy(error, port));
-        return refuse(error);
+        return error;
     }
     snprintf(out->address, sizeof out->address, "%s", literal);
-    return STATUS_OK;
+    return IO_OK;
 }
 
 static const char *unix_remedy(enum io_error error)
@@ -71,8 +66,8 @@ static const char *unix_remedy(enum io_error error)
     }
 }
 
-enum status listener_open_unix(const char *path, uint32_t mode, uint32_t backlog,
-                               struct listener *out, char *message, size_t message_size)
+enum io_error listener_open_unix(const char *path, uint32_t mode, uint32_t backlog,
+                                 struct listener *out, char *message, size_t message_size)
 {
     memset(out, 0, sizeof *out);
     out->kind = LISTENER_UNIX;
@@ -84,7 +79,7 @@ enum status listener_open_unix(const char *path, uint32_t mode, uint32_t backlog
                      who == IO_OK
                          ? "another server answers there: stop that one or choose another path"
                          : "a file that is no socket is there: remove it or choose another path");
-            return STATUS_SYSTEM;
+            return who == IO_OK ? IO_IN_USE : IO_INVALID;
         }
         if (who == IO_REFUSED)
             socket_remove_unix(path);
@@ -94,10 +89,10 @@ enum status listener_open_unix(const char *path, uint32_t mode, uint32_t backlog
     if (error != IO_OK) {
         snprintf(message, message_size, "cannot listen on %s: %s; %s", path, io_error_text(error),
                  unix_remedy(error));
-        return refuse(error);
+        return error;
     }
     snprintf(out->address, sizeof out->address, "%s", path);
-    return STATUS_OK;
+    return IO_OK;
 }
 
 void listener_close(struct listener *listener)

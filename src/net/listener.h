@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "os/socket.h"
 
 enum listener_kind { LISTENER_TCP, LISTENER_UNIX };
 
@@ -21,14 +22,15 @@ struct listener {
     void *owner;
 };
 
-/* `address`: an IPv4 or IPv6 literal, "localhost", or "*"; `port` 0 lets the system choose. On
- * failure `message` (size bytes) names address, port and remedy. IPv6 sockets take IPv6 only. */
-enum status listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
-                              struct listener *out, char *message, size_t message_size) MUST_USE;
+/* `address`: an IPv4 or IPv6 literal, "localhost", or "*"; `port` 0 lets the system choose.
+ * IPv6 sockets take IPv6 only. On failure `message` (size bytes) names address, port and remedy;
+ * IO_IN_USE may pass by itself when whoever has it is just ending. */
+enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
+                                struct listener *out, char *message, size_t message_size) MUST_USE;
 /* Replaces a dead socket file; refuses one that somebody answers on, and other files. `mode`: its
  * permissions, 0 leaves the umask's. */
-enum status listener_open_unix(const char *path, uint32_t mode, uint32_t backlog,
-                               struct listener *out, char *message, size_t message_size) MUST_USE;
+enum io_error listener_open_unix(const char *path, uint32_t mode, uint32_t backlog,
+                                 struct listener *out, char *message, size_t message_size) MUST_USE;
 /* Removes a unix socket's file. */
 void listener_close(struct listener *listener);
 

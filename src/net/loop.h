@@ -4,11 +4,11 @@
  * net/loop_epoll.c). It moves bytes and knows no protocol.
  *
  * One thread owns a loop and all its connections; every function here must be called on it, except
- * loop_post, loop_adopt, loop_stop and loop_stats. A loop may be created, listened on and destroyed
- * by another thread than the one that runs it, but loop_run must always be called by the same.
- * Callbacks run inside loop_run. An iteration is: wait, `awake`, callbacks for what happened,
- * `asleep`, one send per connection with output. Only the `release` of bytes sent by reference may
- * be called after `asleep`.
+ * loop_post, loop_adopt, loop_load, loop_stop and loop_stats. A loop may be created, listened on
+ * and destroyed by another thread than the one that runs it, but loop_run must always be called by
+ * the same. Callbacks run inside loop_run. An iteration is: wait, `awake`, callbacks for what
+ * happened, `asleep`, one send per connection with output. Only the `release` of bytes sent by
+ * reference may be called after `asleep`.
  *
  * Receiving: `data` gets all bytes that have arrived and were not consumed, in place, and returns
  * how many it consumed. What is left is kept by the connection and comes again, at the same offset,
@@ -93,19 +93,22 @@ void loop_unlisten(struct loop *loop);
 /* From any thread: takes over a connected descriptor, in the next iteration unless this is the
  * loop's own thread inside loop_run. Closes it when that fails. */
 void loop_adopt(struct loop *loop, int fd, struct listener *listener);
+/* From any thread: connections that are open, and descriptors on their way to becoming one. */
+uint32_t loop_load(const struct loop *loop);
 
 struct loop_stats {
     uint64_t iterations, waits_batched; /* of these, waits for more than one completion */
     uint64_t bytes_received, bytes_sent;
     uint64_t sends, receives;
     uint64_t accepted, closed;
-    uint64_t iteration_cpu_max_ns; /* longest iteration without its wait, thread CPU time */
+    uint64_t iteration_cpu_max_ns; /* longest iteration without its wait, thread CPU time, since
+                                      the loop began or loop_stats_restart_max was called */
     uint64_t output_bytes;         /* unsent now, over all connections */
     uint32_t connections;          /* now */
 };
 /* From any thread: relaxed reads. */
 void loop_stats(const struct loop *loop, struct loop_stats *out);
-void loop_stats_reset(struct loop *loop);
+void loop_stats_restart_max(struct loop *loop);
 
 /* Calls `visit` for each connection; connections may be closed by it. */
 void loop_each_conn(struct loop *loop, void (*visit)(struct conn *conn, void *argument),

@@ -309,10 +309,9 @@ static void uring_send(struct conn *conn)
         return;
     }
     /* A success that nothing has to follow need not wake the loop. */
-    if (conn->out_bytes == conn->flight_bytes && !conn->draining)
-        /* Nothing wakes the loop after a success that leaves no completion. */
-        if (!conn->congested && !conn->draining && !conn->referring && chunk->next == NULL)
-            entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
+    if (conn->out_bytes == conn->flight_bytes && !conn->congested && !conn->draining &&
+        !conn->referring)
+        entry->flags |= IOSQE_CQE_SKIP_SUCCESS;
     set_operation(entry, conn, ON_SEND);
     conn->flying = true;
     conn->next_flying = io->flying;

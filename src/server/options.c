@@ -5,11 +5,11 @@
  */
 #include "server/options.h"
 
-#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "base/number.h"
 #include "os/memory.h"
 
@@ -22,6 +22,7 @@ static const struct option rows[] = {
 };
 
 enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), NAME_SIZE_MAX = 64 };
+_Static_assert((int)ROW_COUNT <= (int)OPTIONS_MAX, "what is kept per option has room");
 
 uint32_t option_count(void)
 {
@@ -362,7 +363,7 @@ enum status options_init(struct options *options)
         struct option_value value;
 
         if (!option_parse(&rows[i], bytes_of_text(rows[i].default_text), &value, message)) {
-            assert(is_text(&rows[i])); /* a default in the table is always good */
+            ENSURE(is_text(&rows[i])); /* a default in the table is always good */
             options_deinit(options);
             return STATUS_NO_MEMORY;
         }

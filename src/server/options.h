@@ -75,6 +75,9 @@ enum option_message { OPTION_MESSAGE_SIZE = 512 };
 enum status options_init(struct options *options) MUST_USE;
 void options_deinit(struct options *options);
 
+enum { OPTIONS_MAX = 128 };
+
+/* At most OPTIONS_MAX. */
 uint32_t option_count(void);
 const struct option *option_at(uint32_t index);
 /* Case does not matter. NULL: unknown. */

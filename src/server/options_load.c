@@ -16,9 +16,9 @@ enum { CONFIG_FILE_SIZE_MAX = 1024 * 1024 };
 struct source {
     struct options *options;
     char *message;
-    const char *prefix;  /* before the name in messages: "--" for flags */
-    char place[128];     /* "FILE:LINE: " or nothing */
-    bool mentioned[128]; /* lists: the first mention replaces, later ones add */
+    const char *prefix;          /* before the name in messages: "--" for flags */
+    char place[128];             /* "FILE:LINE: " or nothing */
+    bool mentioned[OPTIONS_MAX]; /* lists: the first mention replaces, later ones add */
 };
 
 static void source_init(struct source *source, struct options *options, char *message,

@@ -90,30 +90,32 @@ static bool protected_mode_allows(struct server *server)
 }
 
 /* Opens one and counts it. A predecessor that was killed may hold its sockets for a moment longer
- * than its process lives, since the kernel takes io_uring apart in the background; so it is tried
- * again for a while before the failure counts. */
+ * than its process lives, since the kernel takes io_uring apart in the background; so what is in
+ * use is tried again for a while. */
 static bool add_listener(struct server *server, const char *address, bool tcp)
 {
     struct options *options = &server->options;
     uint32_t backlog = (uint32_t)options->tcp_backlog;
     char message[512];
+    enum io_error error = IO_IN_USE;
 
     if (server->listener_count == SERVER_LISTENERS_MAX) {
         log_line(LOG_WARNING, "too many addresses to listen on: at most %d", SERVER_LISTENERS_MAX);
         return false;
     }
-    for (int attempt = 0; attempt < LISTEN_ATTEMPTS; attempt++) {
+    for (int attempt = 0; error == IO_IN_USE && attempt < LISTEN_ATTEMPTS; attempt++) {
         struct listener *listener = &server->listeners[server->listener_count];
-        enum status status = tcp ? listener_open_tcp(address, (uint16_t)options->port, backlog,
-                                                     listener, message, sizeof(message))
-                                 : listener_open_unix(address, (uint32_t)options->unixsocketperm,
-                                                      backlog, listener, message, sizeof(message));
 
-        if (status == STATUS_OK) {
+        if (attempt > 0)
+            clock_sleep_ms(LISTEN_INTERVAL_MS);
+        error = tcp ? listener_open_tcp(address, (uint16_t)options->port, backlog, listener,
+                                        message, sizeof(message))
+                    : listener_open_unix(address, (uint32_t)options->unixsocketperm, backlog,
+                                         listener, message, sizeof(message));
+        if (error == IO_OK) {
             server->listener_count++;
             return true;
         }
-        clock_sleep_ms(LISTEN_INTERVAL_MS);
     }
     log_line(LOG_WARNING, "%s", message);
     return false;
@@ -266,6 +268,8 @@ static void sum_totals(struct server *server, struct server_totals *out)
         out->rejected += atomic_load_explicit(&worker->rejected, memory_order_relaxed);
         out->bytes_received += stats.bytes_received;
         out->bytes_sent += stats.bytes_sent;
+        out->iterations += stats.iterations;
+        out->waits_batched += stats.waits_batched;
     }
 }
 
@@ -282,15 +286,17 @@ void server_totals(struct server *server, struct server_totals *out)
     out->rejected -= baseline.rejected;
     out->bytes_received -= baseline.bytes_received;
     out->bytes_sent -= baseline.bytes_sent;
+    out->iterations -= baseline.iterations;
+    out->waits_batched -= baseline.waits_batched;
 }
 
-/* The loops' own counters restart as well, but only their maxima: the rest is counted from here. */
+/* Counters have one writer each, so they go on, and the rest is counted from here. */
 void server_totals_reset(struct server *server)
 {
     struct server_totals totals;
 
     for (uint32_t i = 0; i < server->worker_count; i++)
-        loop_stats_reset(server->workers[i].loop);
+        loop_stats_restart_max(server->workers[i].loop);
     sum_totals(server, &totals);
     lock_acquire(&server->baseline_lock);
     server->baseline = totals;

@@ -33,6 +33,7 @@ enum server_stop { SERVER_RUNS, SERVER_STOPS, SERVER_STOPS_NOW };
 /* Summed over workers; what INFO calls stats. */
 struct server_totals {
     uint64_t commands, errors, connections, rejected, bytes_received, bytes_sent;
+    uint64_t iterations, waits_batched; /* of the loops */
 };
 
 struct server {

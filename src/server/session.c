@@ -173,10 +173,8 @@ static bool opened(struct conn *conn)
     if (!stops && atomic_load(&server->clients) >= (uint32_t)server->options.maxclients)
         return refuse(worker, conn);
     struct session *session = stops ? NULL : create(worker, conn);
-    if (session == NULL) {
-        atomic_fetch_sub(&worker->load, 1);
+    if (session == NULL)
         return false;
-    }
     conn_user_set(conn, session);
     atomic_fetch_add(&server->clients, 1);
     enlist(worker, session);
@@ -200,7 +198,6 @@ static void closed(struct conn *conn)
     struct worker *worker = loop_owner(conn_loop(conn));
     struct server *server = worker->server;
 
-    atomic_fetch_sub(&worker->load, 1);
     if (session == NULL) /* it was refused */
         return;
     delist(worker, session);
@@ -318,7 +315,10 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
         out_of_memory(session);
         return 0;
     }
-    pending->blob = blob_create(session->client.engine, blob_size);
+    const struct command *command = command_find(parser_first_argument(parser));
+    bool stores = command == NULL || (command->flags & COMMAND_GROWS) != 0;
+    pending->blob =
+        blob_create(session->client.engine, blob_size, stores ? LIMIT_HOLDS : LIMIT_PASSED);
     if (pending->blob != NULL) {
         conn_receive_into(session->conn, blob_data(pending->blob), blob_size);
     } else {

@@ -70,7 +70,6 @@ static void run(void *argument)
 {
     struct worker *worker = argument;
 
-    thread_precise_timers();
     loop_run(worker->loop);
 }
 
@@ -92,9 +91,8 @@ static void accepted(struct loop *loop, int fd, struct listener *listener)
     struct server *server = self->server;
 
     for (uint32_t i = 0; i < server->worker_count; i++)
-        if (atomic_load(&server->workers[i].load) < atomic_load(&least->load))
+        if (loop_load(server->workers[i].loop) < loop_load(least->loop))
             least = &server->workers[i];
-    atomic_fetch_add(&least->load, 1);
     loop_adopt(least->loop, fd, listener);
 }
 

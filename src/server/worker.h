@@ -3,8 +3,8 @@
  * A worker: one thread with an event loop, the connections it was given, a clock sample and
  * counters. Worker 0 also accepts, and hands each connection to the worker with the fewest.
  *
- * Everything here belongs to the worker's thread, but: counters (its thread writes, anybody reads),
- * `load`, and the list of sessions, which others read under `sessions_lock` (see
+ * Everything here belongs to the worker's thread, but: counters (its thread writes, anybody reads)
+ * and the list of sessions, which others read under `sessions_lock` (see
  * server/clients.h). No other lock is taken under `sessions_lock`.
  */
 #ifndef LARDER_SERVER_WORKER_H
@@ -43,7 +43,6 @@ struct worker {
     uint32_t since_safe_point;
     struct parser parsers[WORKER_BATCH_MAX];
     counter commands, errors, connections, rejected;
-    _Atomic uint32_t load;        /* connections it was given that have not ended */
     struct lock sessions_lock;    /* guards the list and what struct session says */
     struct session *first, *last; /* in order of age */
     uint32_t session_count;

@@ -203,6 +203,13 @@ enum status parser_blob_begin(struct parser *parser, const char *data)
     return STATUS_OK;
 }
 
+struct bytes parser_first_argument(const struct parser *parser)
+{
+    if (parser->argc_kept == 0 || parser->blobs[0] != NULL || parser->argv[0].size == 0)
+        return BYTES("");
+    return bytes_of(parser->kept + (uintptr_t)parser->argv[0].data, parser->argv[0].size);
+}
+
 void parser_blob_received(struct parser *parser, struct blob *blob, struct bytes content)
 {
     parser->argv[parser->argc_done] = content;

@@ -106,6 +106,8 @@ void parser_move(struct parser *from, struct parser *to);
 /* Directly after a MORE with blob_need; `data` as it was given to parse. On NO_MEMORY nothing has
  * changed. */
 enum status parser_blob_begin(struct parser *parser, const char *data) MUST_USE;
+/* After parser_blob_begin: the request's first argument; empty when that is the big one. */
+struct bytes parser_first_argument(const struct parser *parser);
 /* After parser_blob_begin: the announced argument is complete: `content` (blob_need bytes), which
  * lies in `blob`. The parser takes the caller's hold over. An owner that had to throw the bytes
  * away gives NULL and nothing; the request, once read, has an empty argument there. */

@@ -136,6 +136,18 @@ def test_a_value_there_is_no_memory_for_is_refused_and_the_stream_goes_on(start,
 
 
 @pytest.mark.quick
+def test_big_arguments_of_commands_that_store_nothing_pass_the_limit(start, io):
+    server = start("--io", io, "--maxmemory", "1")
+    raw = server.raw()
+    big = b"k" * 300000
+    raw.send(command("DEL", big) + command("SETNX", big, "1") + command("GET", big)
+             + command("ECHO", big) + command("PING"))
+    assert raw.line() == b":0"
+    assert raw.line().startswith(b"-OOM")
+    assert [raw.line() for _ in range(4)] == [b"$-1", b"$300000", big, b"+PONG"]
+
+
+@pytest.mark.quick
 def test_a_value_above_the_limit_is_a_protocol_error(start, io):
     server = start("--io", io, "--proto-max-bulk-len", "1mb")
     raw = server.raw()

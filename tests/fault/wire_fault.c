@@ -78,7 +78,7 @@ static bool receive_blob(struct connection *connection, char **data, size_t *siz
 {
     struct parser *parser = &connection->parser;
     size_t blob_size = parser->blob_need, offset = parser->blob_offset;
-    struct blob *blob = blob_create(connection->world->engine, blob_size);
+    struct blob *blob = blob_create(connection->world->engine, blob_size, LIMIT_HOLDS);
     if (blob == NULL)
         return false;
     if (parser_blob_begin(parser, *data) != STATUS_OK) {

@@ -60,7 +60,7 @@ static void run_command(struct world *world, const struct order *order)
         argv[i] = order->argv[i];
         if (!order->in_blob[i])
             continue;
-        blobs[i] = blob_create(world->engine, argv[i].size);
+        blobs[i] = blob_create(world->engine, argv[i].size, LIMIT_HOLDS);
         if (blobs[i] == NULL) { /* the server says so itself when it cannot receive an argument */
             reply_status(&world->answer.reply, STATUS_NO_MEMORY);
             if (client->in_multi)

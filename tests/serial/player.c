@@ -206,7 +206,7 @@ static struct content add_value(struct player *player, struct planned *planned)
     player->text_used += size;
     struct bytes bytes = bytes_of(text, size);
     if (size >= BLOB_VALUE_SIZE_MIN && dice_one_in(&player->dice, 2)) {
-        struct blob *blob = must(blob_create(stage->engine, size));
+        struct blob *blob = must(blob_create(stage->engine, size, LIMIT_HOLDS));
         memcpy(blob_data(blob), text, size);
         if (planned->request.blobs == NULL)
             memset(planned->blobs, 0, sizeof(planned->blobs));

@@ -117,7 +117,7 @@ static bool keep(struct feed *feed, struct parser *parser)
     }
     if (!take_blob)
         return true;
-    feed->blob = blob_create(feed->engine, feed->own.blob_need);
+    feed->blob = blob_create(feed->engine, feed->own.blob_need, LIMIT_HOLDS);
     if (feed->blob == NULL)
         return true; /* go on in place */
     feed->blob_size = feed->own.blob_need;

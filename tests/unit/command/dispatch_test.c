@@ -81,7 +81,7 @@ static void a_blob_becomes_the_value(void **state)
                                            {"SETNX", ":1"},    {"GETSET", "MISSING"},
                                            {"MSET", "STORED"}, {"MSETNX", ":1"}};
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        struct blob *blob = blob_create(world->engine, SIZE);
+        struct blob *blob = blob_create(world->engine, SIZE, LIMIT_HOLDS);
         assert_non_null(blob);
         memset(blob_data(blob), 'x', SIZE);
         struct blob *blobs[] = {NULL, NULL, blob};
@@ -97,7 +97,7 @@ static void a_blob_becomes_the_value(void **state)
 static void a_blob_that_is_not_kept_stays_the_requests(void **state)
 {
     struct world *world = *state;
-    struct blob *blob = blob_create(world->engine, 50000);
+    struct blob *blob = blob_create(world->engine, 50000, LIMIT_HOLDS);
     assert_non_null(blob);
     memset(blob_data(blob), 'x', 50000);
     struct blob *blobs[] = {NULL, NULL, blob, NULL};
@@ -126,8 +126,9 @@ static void writes_that_grow_are_refused_above_the_limit(void **state)
     EXPECT("SET k w", OOM);
     EXPECT("EXEC", "-EXECABORT Transaction discarded because of previous errors.");
     EXPECT("MULTI", "OK");
-    EXPECT("GET k", OOM); /* a queue takes memory whatever is in it */
-    EXPECT("DISCARD", "OK");
+    EXPECT("GET k", "+QUEUED");
+    EXPECT("EXPIRE k 100", "+QUEUED");
+    EXPECT("EXEC", "*2 \"v\" :1");
     engine_memory_max_set(world->engine, 0);
     EXPECT("MULTI", "OK");
     EXPECT("SET k w", "+QUEUED");
@@ -137,6 +138,33 @@ static void writes_that_grow_are_refused_above_the_limit(void **state)
     EXPECT("EXEC", "-ERR EXEC without MULTI");
     EXPECT("DEL k", ":1");
     EXPECT("GET n", "\"1\"");
+}
+
+/* What stores nothing passes the limit, though a key with an expiry is a new entry. */
+static void changes_that_store_nothing_pass_the_limit(void **state)
+{
+    enum { COUNT = 2000 }; /* more than one slab holds */
+    struct world *world = *state;
+    char line[64];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(line, sizeof(line), "SET k%d v", i);
+        EXPECT(line, "STORED");
+    }
+    engine_memory_max_set(world->engine, 1);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(line, sizeof(line), "EXPIRE k%d 100", i);
+        EXPECT(line, ":1");
+    }
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(line, sizeof(line), "GETEX k%d PERSIST", i);
+        EXPECT(line, "\"v\"");
+        snprintf(line, sizeof(line), "RENAME k%d renamed:%d", i, i);
+        EXPECT(line, "OK");
+    }
+    EXPECT("DBSIZE", ":2000");
+    EXPECT("TTL renamed:7", ":-1");
+    EXPECT("SET renamed:7 v", OOM);
+    assert_true(engine_check(world->engine));
 }
 
 static void a_small_limit_is_reached_and_kept(void **state)
@@ -236,6 +264,7 @@ int main(void)
         WORLD_TEST(a_blob_becomes_the_value),
         WORLD_TEST(a_blob_that_is_not_kept_stays_the_requests),
         WORLD_TEST(writes_that_grow_are_refused_above_the_limit),
+        WORLD_TEST(changes_that_store_nothing_pass_the_limit),
         WORLD_TEST(a_small_limit_is_reached_and_kept),
         WORLD_TEST(readers_never_see_half_of_a_write),
     };

@@ -166,6 +166,20 @@ static void mget_answers_every_key_in_order(void **state)
     EXPECT("MGET b a", "*2 \"two!\" MISSING");
 }
 
+/* However often the keys had to be looked at. */
+static void mget_counts_each_key_once(void **state)
+{
+    struct world *world = *state;
+    struct engine_stats before, after;
+    EXPECT("MSET a 1 b 2", "STORED");
+    EXPECT("APPEND b x", ":2"); /* read under the lock only */
+    engine_stats(world->engine, &before);
+    EXPECT("MGET a b x a", "*4 \"1\" \"2x\" MISSING \"1\"");
+    engine_stats(world->engine, &after);
+    assert_int_equal(after.hits - before.hits, 3);
+    assert_int_equal(after.misses - before.misses, 1);
+}
+
 static void mget_of_many_keys_answers_as_mget_of_few(void **state)
 {
     struct world *world = *state;
@@ -366,6 +380,7 @@ int main(void)
         WORLD_TEST(setnx_getset_getdel_do_as_named),
         WORLD_TEST(getex_changes_the_expiry),
         WORLD_TEST(mget_answers_every_key_in_order),
+        WORLD_TEST(mget_counts_each_key_once),
         WORLD_TEST(mget_of_many_keys_answers_as_mget_of_few),
         WORLD_TEST(mset_stores_all_and_the_last_of_a_key_given_twice),
         WORLD_TEST(mset_of_many_pairs_stores_all),

@@ -226,7 +226,7 @@ static void blobs_are_taken_into_the_queue(void **state)
 {
     struct world *world = *state;
     enum { SIZE = 100000 };
-    struct blob *blob = blob_create(world->engine, SIZE);
+    struct blob *blob = blob_create(world->engine, SIZE, LIMIT_HOLDS);
     assert_non_null(blob);
     memset(blob_data(blob), 'b', SIZE);
     struct bytes argv[] = {BYTES("SET"), BYTES("k"), bytes_of(blob_data(blob), SIZE)};
@@ -237,7 +237,7 @@ static void blobs_are_taken_into_the_queue(void **state)
     EXPECT("STRLEN k", "+QUEUED");
     EXPECT("EXEC", "*2 STORED :100000");
 
-    blobs[2] = blob_create(world->engine, SIZE);
+    blobs[2] = blob_create(world->engine, SIZE, LIMIT_HOLDS);
     argv[2] = bytes_of(blob_data(blobs[2]), SIZE);
     EXPECT("MULTI", "OK");
     assert_string_equal(world_run(world, &world->client, 3, argv, blobs), "+QUEUED");

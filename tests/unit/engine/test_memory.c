@@ -52,7 +52,7 @@ static void page_runs_never_overlap_and_are_found_from_any_address(void **state)
         struct run *run = &runs[next_random() % RUNS];
         if (run->memory == NULL) {
             run->count = next_random() % 8 == 0 ? 1 + next_random() % 600 : 1 + next_random() % 20;
-            run->memory = pages_get(&pages, run->count);
+            run->memory = pages_get(&pages, run->count, LIMIT_HOLDS);
             run->fill = (unsigned char)next_random();
             assert_non_null(run->memory);
             memset(run->memory, run->fill, run->count * PAGE_SIZE);
@@ -89,14 +89,14 @@ static void pages_stop_at_the_limit(void **state)
     (void)state;
     struct pages pages;
     pages_init(&pages, 64 * PAGE_SIZE, NULL);
-    void *most = pages_get(&pages, 60);
+    void *most = pages_get(&pages, 60, LIMIT_HOLDS);
     assert_non_null(most);
-    assert_null(pages_get(&pages, 5));
+    assert_null(pages_get(&pages, 5, LIMIT_HOLDS));
     assert_true(pages_over(&pages, 5 * PAGE_SIZE));
-    void *rest = pages_get(&pages, 4);
+    void *rest = pages_get(&pages, 4, LIMIT_HOLDS);
     assert_non_null(rest);
     pages_put(&pages, most, 60);
-    most = pages_get(&pages, 60);
+    most = pages_get(&pages, 60, LIMIT_HOLDS);
     assert_non_null(most);
     pages_put(&pages, most, 60);
     pages_put(&pages, rest, 4);
@@ -112,7 +112,7 @@ static void slab_classes_waste_at_most_two_percent_or_eight_bytes(void **state)
     slab_classes_init();
     slab_heap_init(&heap, &pages);
     for (size_t size = 1; size <= SLAB_OBJECT_MAX; size++) {
-        void *object = slab_get(&heap, size);
+        void *object = slab_get(&heap, size, LIMIT_HOLDS);
         assert_non_null(object);
         size_t got = slab_object_size(object);
         assert_true(got >= size);
@@ -142,7 +142,7 @@ static void slab_objects_keep_their_bytes_and_deadlines(void **state)
         struct run *object = &objects[next_random() % OBJECTS];
         if (object->memory == NULL) {
             object->count = 9 + next_random() % (next_random() % 10 == 0 ? 9000 : 300);
-            object->memory = slab_get(&heap, object->count);
+            object->memory = slab_get(&heap, object->count, LIMIT_HOLDS);
             object->fill = (unsigned char)(1 + next_random() % 200);
             memset(object->memory, object->fill, object->count);
             struct slab *slab = slab_of(object->memory);
@@ -176,16 +176,16 @@ static void parked_objects_come_first_and_go_back_when_it_is_quiet(void **state)
     pages_init(&pages, 0, NULL);
     slab_classes_init();
     slab_heap_init(&heap, &pages);
-    void *other = slab_get(&heap, SIZE / 2);
+    void *other = slab_get(&heap, SIZE / 2, LIMIT_HOLDS);
     for (int i = 0; i < OBJECTS; i++)
-        objects[i] = slab_get(&heap, SIZE);
+        objects[i] = slab_get(&heap, SIZE, LIMIT_HOLDS);
     uint64_t live_bytes = heap.live_bytes;
     for (int i = 0; i < OBJECTS; i++)
         slab_park(&heap, objects[i], SIZE); /* the last of them find no place and go back */
     assert_int_equal(slab_of(objects[0])->used_count, SLAB_PARKED_MAX);
     assert_int_equal(heap.live_bytes, slab_object_size(other));
     for (int i = SLAB_PARKED_MAX; i-- > 0;) {
-        void *again = slab_get(&heap, SIZE - 1);
+        void *again = slab_get(&heap, SIZE - 1, LIMIT_HOLDS);
         assert_ptr_equal(again, objects[i]);
         memset(again, 1, SIZE);
     }

@@ -10,8 +10,11 @@
 
 #include <larder.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -766,6 +769,24 @@ static void *end_inside_a_bracket(void *argument)
     return NULL;
 }
 
+/* In every build, release included: going on would write to what is not there. */
+static void test_leaving_what_was_not_entered_ends_the_process(void **state)
+{
+    (void)state;
+    struct larder *larder = open_manual();
+    pid_t child = fork();
+    if (child == 0) {
+        fclose(stderr);
+        signal(SIGABRT, SIG_DFL);
+        larder_leave(larder);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+    larder_close(larder);
+}
+
 static void test_a_thread_may_end_inside_a_bracket(void **state)
 {
     (void)state;
@@ -922,6 +943,7 @@ int main(void)
         cmocka_unit_test(test_a_transaction_belongs_to_its_thread_and_watches),
         cmocka_unit_test(test_threads_start_and_end_as_they_like),
         cmocka_unit_test(test_a_thread_outlives_the_handle_it_used),
+        cmocka_unit_test(test_leaving_what_was_not_entered_ends_the_process),
         cmocka_unit_test(test_a_thread_may_end_inside_a_bracket),
         cmocka_unit_test(test_stats_count_what_happened),
         cmocka_unit_test(test_maintenance_reclaims_expired_keys_nobody_touches),

@@ -24,13 +24,13 @@
 static char message[512];
 static char path[64];
 
-static enum status open_tcp(const char *address, uint16_t port, struct listener *out)
+static enum io_error open_tcp(const char *address, uint16_t port, struct listener *out)
 {
     message[0] = '\0';
     return listener_open_tcp(address, port, 16, out, message, sizeof message);
 }
 
-static enum status open_unix(uint32_t mode, struct listener *out)
+static enum io_error open_unix(uint32_t mode, struct listener *out)
 {
     message[0] = '\0';
     return listener_open_unix(path, mode, 16, out, message, sizeof message);
@@ -40,7 +40,7 @@ static void test_port_zero_is_chosen_by_the_system_and_told(void **state)
 {
     (void)state;
     struct listener listener;
-    assert_int_equal(open_tcp("127.0.0.1", 0, &listener), STATUS_OK);
+    assert_int_equal(open_tcp("127.0.0.1", 0, &listener), IO_OK);
     assert_true(listener.port != 0);
     assert_int_equal(listener.kind, LISTENER_TCP);
     assert_string_equal(listener.address, "127.0.0.1");
@@ -55,10 +55,10 @@ static void test_localhost_and_star_are_ipv4(void **state)
 {
     (void)state;
     struct listener listener;
-    assert_int_equal(open_tcp("localhost", 0, &listener), STATUS_OK);
+    assert_int_equal(open_tcp("localhost", 0, &listener), IO_OK);
     assert_string_equal(listener.address, "127.0.0.1");
     listener_close(&listener);
-    assert_int_equal(open_tcp("*", 0, &listener), STATUS_OK);
+    assert_int_equal(open_tcp("*", 0, &listener), IO_OK);
     assert_string_equal(listener.address, "0.0.0.0");
     listener_close(&listener);
 }
@@ -74,8 +74,8 @@ static void test_ipv4_and_ipv6_share_a_port(void **state)
         close(probe);
     if (!have_ipv6)
         skip();
-    assert_int_equal(open_tcp("::", 0, &v6), STATUS_OK);
-    assert_int_equal(open_tcp("0.0.0.0", v6.port, &v4), STATUS_OK);
+    assert_int_equal(open_tcp("::", 0, &v6), IO_OK);
+    assert_int_equal(open_tcp("0.0.0.0", v6.port, &v4), IO_OK);
     listener_close(&v4);
     listener_close(&v6);
 }
@@ -85,8 +85,8 @@ static void test_a_port_in_use_is_named_with_a_remedy(void **state)
     (void)state;
     struct listener first, second;
     char port[16];
-    assert_int_equal(open_tcp("127.0.0.1", 0, &first), STATUS_OK);
-    assert_int_equal(open_tcp("127.0.0.1", first.port, &second), STATUS_SYSTEM);
+    assert_int_equal(open_tcp("127.0.0.1", 0, &first), IO_OK);
+    assert_int_equal(open_tcp("127.0.0.1", first.port, &second), IO_IN_USE);
     snprintf(port, sizeof port, "%u", first.port);
     assert_non_null(strstr(message, port));
     assert_non_null(strstr(message, "127.0.0.1"));
@@ -99,9 +99,9 @@ static void test_what_is_no_address_is_refused(void **state)
 {
     (void)state;
     struct listener listener;
-    assert_int_equal(open_tcp("example", 0, &listener), STATUS_SYSTEM);
+    assert_int_equal(open_tcp("example", 0, &listener), IO_INVALID);
     assert_non_null(strstr(message, "\"example\""));
-    assert_int_equal(open_tcp("203.0.113.1", 0, &listener), STATUS_SYSTEM);
+    assert_int_equal(open_tcp("203.0.113.1", 0, &listener), IO_MISSING);
     assert_non_null(strstr(message, "203.0.113.1"));
 }
 
@@ -109,7 +109,7 @@ static void test_accepted_tcp_connections_send_at_once_and_keep_little_unsent(vo
 {
     (void)state;
     struct listener listener;
-    assert_int_equal(open_tcp("127.0.0.1", 0, &listener), STATUS_OK);
+    assert_int_equal(open_tcp("127.0.0.1", 0, &listener), IO_OK);
     struct sockaddr_in name = {.sin_family = AF_INET, .sin_port = htons(listener.port)};
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int client = socket(AF_INET, SOCK_STREAM, 0);
@@ -136,7 +136,7 @@ static void test_a_unix_socket_has_the_mode_asked_for_and_goes_with_its_listener
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         struct listener listener;
         struct stat file;
-        assert_int_equal(open_unix(modes[i], &listener), STATUS_OK);
+        assert_int_equal(open_unix(modes[i], &listener), IO_OK);
         assert_string_equal(listener.address, path);
         assert_int_equal(stat(path, &file), 0);
         assert_int_equal(file.st_mode & 0777, modes[i]);
@@ -149,12 +149,12 @@ static void test_a_dead_socket_is_replaced_and_a_live_one_is_not(void **state)
 {
     (void)state;
     struct listener first, second;
-    assert_int_equal(open_unix(0, &first), STATUS_OK);
-    assert_int_equal(open_unix(0, &second), STATUS_SYSTEM);
+    assert_int_equal(open_unix(0, &first), IO_OK);
+    assert_int_equal(open_unix(0, &second), IO_IN_USE);
     assert_non_null(strstr(message, path));
     assert_non_null(strstr(message, "another server answers"));
     close(first.fd); /* as if its server had been killed: the file stays */
-    assert_int_equal(open_unix(0, &second), STATUS_OK);
+    assert_int_equal(open_unix(0, &second), IO_OK);
     listener_close(&second);
 }
 
@@ -165,7 +165,7 @@ static void test_other_files_are_never_replaced(void **state)
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fclose(file);
-    assert_int_equal(open_unix(0, &listener), STATUS_SYSTEM);
+    assert_int_equal(open_unix(0, &listener), IO_INVALID);
     assert_non_null(strstr(message, "no socket"));
     assert_int_equal(access(path, F_OK), 0);
     unlink(path);
@@ -180,11 +180,11 @@ static void test_a_path_that_is_too_long_or_leads_nowhere_is_explained(void **st
     long_path[0] = '/';
     long_path[sizeof long_path - 1] = '\0';
     assert_int_equal(listener_open_unix(long_path, 0, 16, &listener, message, sizeof message),
-                     STATUS_SYSTEM);
+                     IO_INVALID);
     assert_non_null(strstr(message, "too long"));
     assert_int_equal(
         listener_open_unix("/nowhere/socket", 0, 16, &listener, message, sizeof message),
-        STATUS_SYSTEM);
+        IO_MISSING);
     assert_non_null(strstr(message, "folder"));
 }
 

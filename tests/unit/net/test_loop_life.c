@@ -317,7 +317,7 @@ static void open_unix_listener(struct listener *out, char *path, size_t path_siz
 {
     char message[256];
     snprintf(path, path_size, "/tmp/larder-loop-%d", (int)getpid());
-    assert_int_equal(listener_open_unix(path, 0, 16, out, message, sizeof message), STATUS_OK);
+    assert_int_equal(listener_open_unix(path, 0, 16, out, message, sizeof message), IO_OK);
 }
 
 static void test_accepted_connections_can_go_to_another_loop(void **state)
@@ -448,7 +448,7 @@ static void test_peers_killed_at_any_point_do_no_harm(void **state)
     server_init(&server);
     server_create(&server);
     assert_int_equal(listener_open_tcp("127.0.0.1", 0, 16, &listener, message, sizeof message),
-                     STATUS_OK);
+                     IO_OK);
     listener.owner = &server;
     assert_int_equal(loop_listen(server.loop, &listener, adopt_accepted, NULL), STATUS_OK);
     server_start(&server);

@@ -215,7 +215,7 @@ static void big_values_are_referred_to_and_held(void **state)
     struct engine *engine;
     const struct engine_config config = {.start_ms = 1};
     assert_int_equal(engine_create(&config, &engine), STATUS_OK);
-    struct blob *blob = blob_create(engine, BLOB_VALUE_SIZE_MIN);
+    struct blob *blob = blob_create(engine, BLOB_VALUE_SIZE_MIN, LIMIT_HOLDS);
     assert_non_null(blob);
     memset(blob_data(blob), 'b', BLOB_VALUE_SIZE_MIN);
     const struct value value = {.data = blob_data(blob), .size = BLOB_VALUE_SIZE_MIN, .blob = blob};

@@ -493,7 +493,7 @@ static void an_unfinished_request_moves_and_leaves_the_worker_free(void **state)
 static struct bytes receive_blob(struct parser *parser, char fill)
 {
     size_t size = parser->blob_need;
-    struct blob *blob = blob_create(engine, size);
+    struct blob *blob = blob_create(engine, size, LIMIT_HOLDS);
     assert_non_null(blob);
     memset(blob_data(blob), fill, size);
     struct bytes content = bytes_of(blob_data(blob), size);
