@@ -41,8 +41,8 @@ static bool check_entry(const struct shard *shard, uint32_t db, const struct buc
     bool expires = entry_expires(entry);
     CHECK(slab_object(slab, index) == (void *)entry);
     CHECK((slab->due[index] != DUE_NEVER) == expires);
-    CHECK(!expires || slab->due_first == DUE_ORPHAN ||
-          !due_before(slab->due[index], slab->due_first));
+    uint16_t due_first = shard->heap.slabs[slab->index].due_first;
+    CHECK(!expires || due_first == DUE_ORPHAN || !due_before(slab->due[index], due_first));
     census->entries++;
     census->expiring += expires;
     return true;
@@ -101,7 +101,7 @@ static bool check_shard(struct shard *shard)
     for (uint64_t i = shard->retired_head; i != shard->retired_tail; i++)
         retired += (shard->retired[i & (shard->retired_room - 1)].stamp & 7) <= RETIRED_BUCKET;
     for (uint32_t i = 0; i < shard->heap.slab_count; i++) {
-        const struct slab *slab = shard->heap.slabs[i];
+        const struct slab *slab = shard->heap.slabs[i].slab;
         CHECK(slab->index == i);
         CHECK(slab->used_count <= slab->fresh_count && slab->fresh_count <= slab->object_count);
         used += slab->used_count;
@@ -111,7 +111,7 @@ static bool check_shard(struct shard *shard)
             due += slab->due[j] != DUE_NEVER;
             orphans += slab->due[j] == DUE_ORPHAN;
         }
-        CHECK(due == slab->due_count);
+        CHECK(due == shard->heap.slabs[i].due_count);
     }
     for (uint32_t i = 0; i < SLAB_CLASSES_MAX; i++)
         for (uint32_t j = 0; j < shard->heap.parked_count[i]; j++) {

@@ -8,14 +8,15 @@
 #include "os/random.h"
 
 /* A few shards per worker keep writers apart; each brings slabs of its own that are filled in part,
- * so there are no more than leave each SHARD_BYTES_MIN of the limit (docs/decisions). */
+ * so there are no more than leave each SHARD_BYTES_MIN of the limit, and one where there is nobody
+ * to keep apart (docs/decisions/007). */
 enum { SHARDS_PER_WORKER = 4, SHARD_BYTES_MIN = 32 * 1024 * 1024 };
 
 static uint32_t choose_shards(const struct engine_config *config)
 {
     uint64_t count = config->shards;
     if (count == 0) {
-        count = (uint64_t)(config->workers != 0 ? config->workers : 1) * SHARDS_PER_WORKER;
+        count = config->workers > 1 ? (uint64_t)config->workers * SHARDS_PER_WORKER : 1;
         uint64_t most = config->memory_max_bytes / SHARD_BYTES_MIN;
         if (config->memory_max_bytes != 0 && count > most)
             count = most;

@@ -73,7 +73,7 @@ struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, i
     }
     if (plan->expires_ms != 0) {
         struct slab *slab = slab_of(entry);
-        slab_due_set(slab, slab_object_index(slab, entry),
+        slab_due_set(&shard->heap, slab, slab_object_index(slab, entry),
                      entry_due(plan->expires_ms, now_ms, start_ms));
     }
     return entry;

@@ -8,9 +8,10 @@
 
 enum {
     ROUND_MS = 100,
-    SLABS_PER_LOCK = 32,   /* looked at without finding anything due */
-    EXPIRED_PER_LOCK = 64, /* entries unlinked */
-    BUCKETS_PER_LOCK = 32, /* moved or buried */
+    SLABS_PER_LOCK = 32,    /* whose deadlines are looked through */
+    PASSED_PER_LOCK = 4096, /* slabs, these included */
+    EXPIRED_PER_LOCK = 64,  /* entries unlinked */
+    BUCKETS_PER_LOCK = 32,  /* moved or buried */
     RECLAIMED_PER_LOCK = 256,
 };
 
@@ -24,8 +25,7 @@ static bool sweep_entry(struct shard *shard, struct slab *slab, uint32_t index, 
         slab->due[index] = entry_due(expires_ms, now_ms, start_ms);
         return false;
     }
-    slab->due[index] = DUE_NEVER;
-    slab->due_count--;
+    slab_due_clear(&shard->heap, slab, index);
     struct place place;
     if (!table_locate(shard, entry, &place))
         return false; /* retired or flushed: gone already */
@@ -40,12 +40,16 @@ static bool sweep_entry(struct shard *shard, struct slab *slab, uint32_t index, 
     return true;
 }
 
+static bool nothing_due(const struct slab_record *record, uint16_t now)
+{
+    return record->due_count == 0 ||
+           (record->due_first != DUE_ORPHAN && due_before(now, record->due_first));
+}
+
 /* Looks through one slab's deadlines; returns how many entries it unlinked, at most `count`. */
 static uint32_t sweep_slab(struct shard *shard, struct slab *slab, int64_t now_ms, uint32_t count)
 {
     uint16_t now = entry_due_now(now_ms, shard->engine->start_ms);
-    if (slab->due_count == 0 || (slab->due_first != DUE_ORPHAN && due_before(now, slab->due_first)))
-        return 0;
     uint32_t unlinked = 0;
     uint16_t first = (uint16_t)(now + DUE_HORIZON);
     for (uint32_t i = 0; i < slab->fresh_count; i++) {
@@ -57,8 +61,7 @@ static uint32_t sweep_slab(struct shard *shard, struct slab *slab, int64_t now_m
                 first = DUE_ORPHAN;
                 continue;
             }
-            slab->due[i] = DUE_NEVER;
-            slab->due_count--;
+            slab_due_clear(&shard->heap, slab, i);
             shard_retire_entry(shard, slab_object(slab, i));
             continue;
         }
@@ -73,22 +76,30 @@ static uint32_t sweep_slab(struct shard *shard, struct slab *slab, int64_t now_m
         if (first != DUE_ORPHAN && due_before(due, first))
             first = due;
     }
-    slab->due_first = first;
+    shard->heap.slabs[slab->index].due_first = first; /* slabs may have come and gone meanwhile */
     return unlinked;
 }
 
 /* One lock's worth of the sweep; false when the round over this shard is done. */
 static bool sweep_step(struct shard *shard, int64_t now_ms)
 {
-    uint32_t unlinked = 0;
-    for (uint32_t looked = 0; looked < SLABS_PER_LOCK && unlinked < EXPIRED_PER_LOCK; looked++) {
+    uint16_t now = entry_due_now(now_ms, shard->engine->start_ms);
+    uint32_t unlinked = 0, looked = 0;
+    for (uint32_t passed = 0;
+         passed < PASSED_PER_LOCK && looked < SLABS_PER_LOCK && unlinked < EXPIRED_PER_LOCK;
+         passed++) {
         if (shard->sweep_index >= shard->heap.slab_count) {
             shard->sweep_index = 0;
             slab_heap_settle(&shard->heap);
             return false;
         }
-        struct slab *slab = shard->heap.slabs[shard->sweep_index];
-        unlinked += sweep_slab(shard, slab, now_ms, EXPIRED_PER_LOCK - unlinked);
+        const struct slab_record *record = &shard->heap.slabs[shard->sweep_index];
+        if (nothing_due(record, now)) {
+            shard->sweep_index++;
+            continue;
+        }
+        looked++;
+        unlinked += sweep_slab(shard, record->slab, now_ms, EXPIRED_PER_LOCK - unlinked);
         if (unlinked < EXPIRED_PER_LOCK)
             shard->sweep_index++;
     }

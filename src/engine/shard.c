@@ -95,7 +95,7 @@ void shard_retire(struct shard *shard, enum retired_kind kind, void *memory, siz
     if (!shard_retire_ready(shard, 1)) {
         ENSURE(kind <= RETIRED_PLAIN); /* everything else asks for room first */
         struct slab *slab = slab_of(memory);
-        slab_due_set(slab, slab_object_index(slab, memory), DUE_ORPHAN);
+        slab_due_set(&shard->heap, slab, slab_object_index(slab, memory), DUE_ORPHAN);
         return;
     }
     struct retired *item = &shard->retired[shard->retired_tail++ & (shard->retired_room - 1)];

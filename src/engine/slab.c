@@ -106,7 +106,7 @@ static struct slab *add_slab(struct slab_heap *heap, uint32_t class_index, enum 
     const struct slab_class *class = &classes[class_index];
     if (heap->slab_count == heap->slab_room) {
         uint32_t room = heap->slab_room != 0 ? heap->slab_room * 2 : 16;
-        struct slab **slabs = alloc_resize(heap->slabs, room * sizeof *slabs);
+        struct slab_record *slabs = alloc_resize(heap->slabs, room * sizeof *slabs);
         if (slabs == NULL)
             return NULL;
         heap->slabs = slabs;
@@ -123,7 +123,7 @@ static struct slab *add_slab(struct slab_heap *heap, uint32_t class_index, enum 
     slab->page_count = class->page_count;
     slab->object_count = class->object_count;
     slab->index = heap->slab_count;
-    heap->slabs[heap->slab_count++] = slab;
+    heap->slabs[heap->slab_count++] = (struct slab_record){.slab = slab};
     poison((char *)slab + slab->objects_offset,
            (size_t)slab->page_count * PAGE_SIZE - slab->objects_offset);
     link_slab(heap, slab);
@@ -133,9 +133,9 @@ static struct slab *add_slab(struct slab_heap *heap, uint32_t class_index, enum 
 static void remove_slab(struct slab_heap *heap, struct slab *slab)
 {
     unlink_slab(heap, slab);
-    struct slab *last = heap->slabs[--heap->slab_count];
+    struct slab_record last = heap->slabs[--heap->slab_count];
     heap->slabs[slab->index] = last;
-    last->index = slab->index;
+    last.slab->index = slab->index;
     pages_put(heap->pages, slab, slab->page_count);
 }
 
@@ -188,11 +188,8 @@ static void give_back(struct slab_heap *heap, struct slab *slab, void *object)
 void slab_put(struct slab_heap *heap, void *object)
 {
     struct slab *slab = slab_of(object);
-    if (slab->due_count != 0) {
-        uint32_t index = slab_object_index(slab, object);
-        slab->due_count -= slab->due[index] != DUE_NEVER;
-        slab->due[index] = DUE_NEVER;
-    }
+    if (heap->slabs[slab->index].due_count != 0)
+        slab_due_clear(heap, slab, slab_object_index(slab, object));
     count_live(heap, -(uint64_t)slab->object_size);
     give_back(heap, slab, object);
 }
@@ -232,10 +229,17 @@ size_t slab_object_size(const void *object)
     return slab_of(object)->object_size;
 }
 
-void slab_due_set(struct slab *slab, uint32_t index, uint16_t due)
+void slab_due_set(struct slab_heap *heap, struct slab *slab, uint32_t index, uint16_t due)
 {
-    if (slab->due_count == 0 || due == DUE_ORPHAN || due_before(due, slab->due_first))
-        slab->due_first = due;
-    slab->due_count += slab->due[index] == DUE_NEVER;
+    struct slab_record *record = &heap->slabs[slab->index];
+    if (record->due_count == 0 || due == DUE_ORPHAN || due_before(due, record->due_first))
+        record->due_first = due;
+    record->due_count += slab->due[index] == DUE_NEVER;
     slab->due[index] = due;
+}
+
+void slab_due_clear(struct slab_heap *heap, struct slab *slab, uint32_t index)
+{
+    heap->slabs[slab->index].due_count -= slab->due[index] != DUE_NEVER;
+    slab->due[index] = DUE_NEVER;
 }

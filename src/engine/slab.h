@@ -39,15 +39,21 @@ struct slab {
     uint16_t object_count;
     uint16_t used_count;
     uint16_t fresh_count; /* objects handed out at least once; the rest follow in order */
-    uint16_t due_count;   /* objects with a deadline */
-    uint16_t due_first;   /* no deadline is earlier; valid when due_count > 0 */
     uint16_t due[];       /* per object */
+};
+
+/* What the sweep has to know of a slab, side by side, so that it passes a slab with nothing to do
+ * without touching it: there may be a hundred thousand. */
+struct slab_record {
+    struct slab *slab;
+    uint16_t due_count; /* objects with a deadline */
+    uint16_t due_first; /* no deadline is earlier; valid when due_count > 0 */
 };
 
 struct slab_heap {
     struct pages *pages;
     struct slab *with_room[SLAB_CLASSES_MAX];
-    struct slab **slabs;
+    struct slab_record *slabs;
     /* Objects given back by slab_park, the next to be handed out; their slabs count them as
      * used. */
     bool parked_lately; /* since the last slab_heap_settle */
@@ -99,6 +105,8 @@ static inline bool due_before(uint16_t a, uint16_t b)
     return (int16_t)(uint16_t)(a - b) < 0;
 }
 
-void slab_due_set(struct slab *slab, uint32_t index, uint16_t due);
+/* Of the object with this index in `slab`, a slab of `heap`. */
+void slab_due_set(struct slab_heap *heap, struct slab *slab, uint32_t index, uint16_t due);
+void slab_due_clear(struct slab_heap *heap, struct slab *slab, uint32_t index);
 
 #endif

@@ -20,7 +20,7 @@
 enum { WORKER_BATCH_MAX = 16 };
 
 /* Requests between two safe points, so that what was replaced is reused while caches have it. */
-enum { SAFE_POINT_EVERY = 64 };
+enum { SAFE_POINT_EVERY = 32 };
 
 struct session;
 

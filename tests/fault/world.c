@@ -197,7 +197,7 @@ static uint64_t shard_bytes(const struct engine *engine)
         const struct shard *shard = &engine->shards[i];
         bytes += shard->table_bytes;
         for (uint32_t s = 0; s < shard->heap.slab_count; s++)
-            bytes += (uint64_t)shard->heap.slabs[s]->page_count * PAGE_SIZE;
+            bytes += (uint64_t)shard->heap.slabs[s].slab->page_count * PAGE_SIZE;
     }
     return bytes;
 }

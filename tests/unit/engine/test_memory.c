@@ -146,7 +146,7 @@ static void slab_objects_keep_their_bytes_and_deadlines(void **state)
             object->fill = (unsigned char)(1 + next_random() % 200);
             memset(object->memory, object->fill, object->count);
             struct slab *slab = slab_of(object->memory);
-            slab_due_set(slab, slab_object_index(slab, object->memory), object->fill);
+            slab_due_set(&heap, slab, slab_object_index(slab, object->memory), object->fill);
         } else {
             struct slab *slab = slab_of(object->memory);
             uint32_t index = slab_object_index(slab, object->memory);
