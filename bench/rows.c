@@ -197,7 +197,7 @@ static const struct row rows[] = {
      "a bare open-addressing map: hash, compare, copy; one thread, no expiry"},
     {"clock", run_clock, "one reading of the clock, nothing else"},
     {"shard", run_shard, "the engine with one shard, keys without TTL, no safe points"},
-    {"store", run_store, "several shards, and a safe point for reclamation every 64 operations"},
+    {"store", run_store, "shards as the CPUs call for, and a safe point every 64 operations"},
     {"store+expiry", run_store_expiry, "keys with a TTL, compared with a time that stands still"},
     {"engine/os-clock", run_os_clock, "the clock read for every operation"},
     {"engine/cached-clock", run_cached_clock, "the clock read once in 64 operations: what ships"},

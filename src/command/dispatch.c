@@ -172,7 +172,6 @@ static void run_locked(struct call *call)
     call->access.locked = true;
     enum outcome outcome = run_handler(call);
     ENSURE(outcome == OUTCOME_DONE);
-    (void)outcome;
 }
 
 static inline void run_one_key(struct call *call)

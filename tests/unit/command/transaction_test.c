@@ -244,6 +244,29 @@ static void blobs_are_taken_into_the_queue(void **state)
     EXPECT("DISCARD", "OK");
 }
 
+/* The blobs are never touched, so they take address space only. */
+static void a_transaction_may_hold_a_gigabyte(void **state)
+{
+    enum { SIZE = 400 << 20 };
+    struct world *world = *state;
+    EXPECT("MULTI", "OK");
+    for (int i = 0; i < 3; i++) {
+        struct blob *blob = blob_create(world->engine, SIZE, LIMIT_HOLDS);
+        assert_non_null(blob);
+        struct bytes argv[] = {BYTES("ECHO"), bytes_of(blob_data(blob), SIZE)};
+        struct blob *blobs[] = {NULL, blob};
+        const char *answer = world_run(world, &world->client, 2, argv, blobs);
+        assert_string_equal(answer, i < 2 ? "+QUEUED"
+                                          : "-OOM command not allowed when used memory > "
+                                            "'maxmemory'.");
+        request_release_blobs(blobs, 2);
+    }
+    EXPECT("EXEC", "-EXECABORT Transaction discarded because of previous errors.");
+    EXPECT("MULTI", "OK");
+    EXPECT("PING", "+QUEUED");
+    EXPECT("EXEC", "*1 +PONG");
+}
+
 #if LARDER_FAULTS
 /* Whatever allocation fails: an answer, EXEC all or nothing, nothing lost (the sanitizer looks). */
 static void any_allocation_may_fail(void **state)
@@ -297,6 +320,7 @@ int main(void)
         WORLD_TEST(ones_own_change_counts_too),
         WORLD_TEST(a_client_may_leave_in_the_middle),
         WORLD_TEST(blobs_are_taken_into_the_queue),
+        WORLD_TEST(a_transaction_may_hold_a_gigabyte),
 #if LARDER_FAULTS
         WORLD_TEST(any_allocation_may_fail),
 #endif

@@ -776,9 +776,9 @@ static void test_leaving_what_was_not_entered_ends_the_process(void **state)
     struct larder *larder = open_manual();
     pid_t child = fork();
     if (child == 0) {
-        fclose(stderr);
         signal(SIGABRT, SIG_DFL);
-        larder_leave(larder);
+        if (freopen("/dev/null", "w", stderr) != NULL) /* what it says is no news here */
+            larder_leave(larder);
         _exit(0);
     }
     int status;

@@ -151,6 +151,7 @@ static void test_opening_and_closing_leaves_nothing_behind(void **state)
     WAIT_FOR(open_descriptors() == before);
     struct loop_stats stats = stats_of(&server);
     assert_int_equal(stats.connections, 0);
+    assert_int_equal(loop_load(server.loop), 0);
     assert_int_equal(stats.accepted, ROUNDS * COUNT);
     assert_int_equal(stats.closed, ROUNDS * COUNT);
     server_stop(&server);
@@ -507,6 +508,7 @@ static void test_every_failing_allocation_costs_at_most_the_connection(void **st
         close(fd);
         bool fired = alloc_fault_fired();
         alloc_fault_at(0);
+        WAIT_FOR(loop_load(server.loop) == 0); /* also when it could not be taken over */
         server_stop(&server);
         if (!fired)
             break;
