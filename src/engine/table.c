@@ -13,6 +13,8 @@ enum {
     SHRINK_PERCENT = 25,
     SHRUNK_PERCENT = 60,
     BUCKETS_MIN = PAGE_BUCKETS,
+    PACED_BUCKETS = 16 * SEGMENT_BUCKETS, /* growth of smaller tables just runs to its end */
+    PACE = 8,                             /* old buckets moved per bucket's worth of new entries */
 };
 
 static struct bucket empty_bucket;
@@ -354,6 +356,20 @@ static void resize_end(struct shard *shard, uint32_t db, struct view *view)
     shard_retire(shard, RETIRED_BLOCK, view, 0);
 }
 
+/* How many buckets should have moved by now. A large table grows no faster than twice what the
+ * entries ask for: new slabs then take the pages its old segments leave, which would lie idle at
+ * the end of a resize that ran ahead. */
+static uint64_t buckets_due(const struct view *view, uint64_t items)
+{
+    uint64_t slots = view->bucket_count * BUCKET_SLOTS;
+    if (view->next_count < view->bucket_count || view->bucket_count < PACED_BUCKETS ||
+        items * 100 < slots * SHRINK_PERCENT)
+        return view->bucket_count;
+    uint64_t filled = items * 100 / (GROW_PERCENT * BUCKET_SLOTS);
+    uint64_t due = filled > view->bucket_count ? (filled - view->bucket_count) * PACE : 0;
+    return due < view->bucket_count ? due : view->bucket_count;
+}
+
 bool table_step(struct shard *shard, uint32_t db, uint32_t count)
 {
     struct view *view = shard_view(shard, db);
@@ -366,7 +382,8 @@ bool table_step(struct shard *shard, uint32_t db, uint32_t count)
             return false;
         return true;
     }
-    for (; count > 0; count--) {
+    uint64_t due = buckets_due(view, items_of(shard, db));
+    for (; count > 0 && view->moved < due; count--) {
         uint64_t index = view->moved;
         if (!move_ready(shard, view, index))
             return false;
@@ -379,7 +396,7 @@ bool table_step(struct shard *shard, uint32_t db, uint32_t count)
             return false;
         }
     }
-    return true;
+    return view->moved < due;
 }
 
 /* ---- flushing */
