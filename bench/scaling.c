@@ -160,7 +160,7 @@ static double run_window(struct shared *shared, uint32_t threads, uint32_t windo
     }
     pthread_barrier_wait(&shared->begin);
     uint64_t start_ns = clock_monotonic_ns(), operations = 0;
-    clock_sleep_ms(window_ms);
+    clock_sleep_us((uint64_t)window_ms * 1000);
     atomic_store(&shared->stop, true);
     uint64_t window_ns = clock_monotonic_ns() - start_ns;
     for (uint32_t i = 0; i < threads; i++) {

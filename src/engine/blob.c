@@ -13,7 +13,7 @@ struct blob {
     _Atomic uint32_t holders;
     size_t size;
     size_t page_count;
-    struct blob *next; /* among the dead that the keeper will unmap */
+    struct blob *next; /* among the dead that the mapper will unmap */
 };
 
 _Static_assert(sizeof(struct blob) <= BLOB_HEADER_SIZE, "content begins behind the header");
@@ -64,7 +64,7 @@ void blob_release(struct blob *blob)
     while (!atomic_compare_exchange_weak_explicit(&engine->dead_blobs, &blob->next, blob,
                                                   memory_order_release, memory_order_relaxed))
         ;
-    signal_raise(&engine->wake);
+    signal_raise(&engine->wake_mapper);
 }
 
 bool blob_bury(struct engine *engine)

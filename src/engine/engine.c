@@ -37,7 +37,7 @@ enum status engine_create(const struct engine_config *config, struct engine **ou
     epoch_add(&engine->epoch, &engine->keeper_thread.record);
     engine->hash_seed = config->hash_seed != 0 ? config->hash_seed : random_seed();
     engine->start_ms = config->start_ms;
-    pages_init(&engine->pages, config->memory_max_bytes, &engine->wake);
+    pages_init(&engine->pages, config->memory_max_bytes, &engine->wake_mapper);
     uint32_t shard_count = choose_shards(config);
     enum status status = STATUS_NO_MEMORY;
     engine->shards = alloc_aligned(64, shard_count * sizeof *engine->shards);

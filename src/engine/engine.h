@@ -27,7 +27,7 @@ struct engine_config {
     uint32_t shards;           /* 0: chosen from workers and memory_max_bytes */
     uint64_t hash_seed;        /* 0: random */
     int64_t start_ms;          /* engine time now, ms since 1970 (clock_engine_ms, or virtual) */
-    bool background;           /* run the keeper thread; else the owner calls engine_maintain */
+    bool background; /* run the keeper and the mapper; else the owner calls engine_maintain */
 };
 
 /* On failure nothing is left behind. */

@@ -13,6 +13,7 @@ enum {
     EXPIRED_PER_LOCK = 64,  /* entries unlinked */
     BUCKETS_PER_LOCK = 32,  /* moved or buried */
     RECLAIMED_PER_LOCK = 256,
+    STEP_ASIDE_US = 100,
 };
 
 /* Unlinks an entry whose time has come, or corrects its deadline. True: unlinked. */
@@ -128,18 +129,28 @@ static bool maintain_shard(struct shard *shard, int64_t now_ms)
         if (sweeping)
             sweeping = sweep_step(shard, now_ms);
         more |= tables_step(shard);
+        bool awaited = lock_awaited(&shard->lock);
         shard_unlock(shard);
         epoch_offline(&engine->keeper_thread.record);
+        if (awaited) /* or it would have the lock again before the writer has woken */
+            clock_sleep_us(STEP_ASIDE_US);
     }
     return more || sweeping;
 }
 
-bool engine_maintain(struct engine *engine, int64_t now_ms)
+/* Takes no shard's lock, so that a flood of writes cannot keep memory from being made ready. */
+static bool maintain_memory(struct engine *engine, int64_t now_ms)
 {
     bool more = blob_bury(engine);
     pages_plan(&engine->pages, now_ms);
     while (pages_balance(&engine->pages))
         ;
+    return more;
+}
+
+static bool maintain_shards(struct engine *engine, int64_t now_ms)
+{
+    bool more = false;
     for (uint32_t i = 0; i < engine->shard_count; i++) {
         epoch_advance(&engine->epoch);
         more |= maintain_shard(&engine->shards[i], now_ms);
@@ -147,26 +158,50 @@ bool engine_maintain(struct engine *engine, int64_t now_ms)
     return more;
 }
 
+bool engine_maintain(struct engine *engine, int64_t now_ms)
+{
+    bool more = maintain_memory(engine, now_ms);
+    return maintain_shards(engine, now_ms) || more;
+}
+
 static void keeper_run(void *argument)
 {
     struct engine *engine = argument;
     while (!atomic_load_explicit(&engine->stopping, memory_order_acquire)) {
-        if (!engine_maintain(engine, clock_engine_ms()))
+        if (!maintain_shards(engine, clock_engine_ms()))
             signal_wait(&engine->wake, ROUND_MS);
+    }
+}
+
+static void mapper_run(void *argument)
+{
+    struct engine *engine = argument;
+    while (!atomic_load_explicit(&engine->stopping, memory_order_acquire)) {
+        if (!maintain_memory(engine, clock_engine_ms()))
+            signal_wait(&engine->wake_mapper, ROUND_MS);
     }
 }
 
 enum status keeper_start(struct engine *engine)
 {
-    return thread_start("larder-keeper", keeper_run, engine, &engine->keeper);
+    enum status status = thread_start("larder-keeper", keeper_run, engine, &engine->keeper);
+    if (status == STATUS_OK)
+        status = thread_start("larder-mapper", mapper_run, engine, &engine->mapper);
+    return status;
+}
+
+static void stop(struct thread **thread, struct signal_flag *wake)
+{
+    if (*thread == NULL)
+        return;
+    signal_raise(wake);
+    thread_join(*thread);
+    *thread = NULL;
 }
 
 void keeper_stop(struct engine *engine)
 {
-    if (engine->keeper == NULL)
-        return;
     atomic_store_explicit(&engine->stopping, true, memory_order_release);
-    signal_raise(&engine->wake);
-    thread_join(engine->keeper);
-    engine->keeper = NULL;
+    stop(&engine->keeper, &engine->wake);
+    stop(&engine->mapper, &engine->wake_mapper);
 }

@@ -7,8 +7,13 @@
 
 _Static_assert(sizeof(struct chunk) <= PAGE_SIZE, "the description fits the chunk's first page");
 
-/* The reserve: half a megabyte at rest, up to 16 MB while memory is being taken fast. */
-enum { RESERVE_PAGES_MIN = 128, RESERVE_PAGES_MAX = 4096, PLAN_MS = 100 };
+/* The reserve: a quarter of a megabyte at rest, up to 16 MB while memory is being taken fast. */
+enum {
+    RESERVE_PAGES_MIN = 64,
+    RESERVE_PAGES_MAX = 4096,
+    FRESH_PAGES_MIN = 16,
+    PLAN_MS = 100,
+};
 
 void pages_init(struct pages *pages, uint64_t limit_bytes, struct signal_flag *low)
 {
@@ -72,8 +77,18 @@ static void chunk_set(struct chunk *chunk, uint32_t first, uint32_t count, bool 
         chunk->free_count -= count;
 }
 
+/* Pages of `chunk` from this one on are fresh; a tail too short for a slab counts for nothing. */
+static void set_fresh(struct pages *pages, struct chunk *chunk, uint32_t from)
+{
+    if (from > CHUNK_PAGES - FRESH_PAGES_MIN)
+        from = CHUNK_PAGES;
+    atomic_fetch_add_explicit(&pages->fresh_pages, (uint64_t)chunk->fresh_from - from,
+                              memory_order_relaxed);
+    chunk->fresh_from = from;
+}
+
 /* Adds a mapped chunk. Called with the lock. */
-static bool chunk_add(struct pages *pages, struct chunk *chunk)
+static bool chunk_add(struct pages *pages, struct chunk *chunk, bool populated)
 {
     if (pages->chunk_count == pages->chunk_room) {
         uint32_t room = pages->chunk_room != 0 ? pages->chunk_room * 2 : 64;
@@ -89,7 +104,10 @@ static bool chunk_add(struct pages *pages, struct chunk *chunk)
     }
     chunk->index = pages->chunk_count;
     chunk->free_count = 0;
+    chunk->fresh_from = CHUNK_PAGES;
     chunk_set(chunk, 1, PAGES_RUN_MAX, true);
+    if (populated)
+        set_fresh(pages, chunk, 1);
     poison((char *)chunk + PAGE_SIZE, CHUNK_SIZE - PAGE_SIZE);
     pages->chunks[pages->chunk_count] = chunk;
     pages->longest[pages->chunk_count] = PAGES_RUN_MAX;
@@ -111,6 +129,8 @@ static void *take_run(struct pages *pages, uint32_t count)
         if (first == CHUNK_PAGES)
             continue;
         chunk_set(chunk, first, count, false);
+        if (first + count > chunk->fresh_from)
+            set_fresh(pages, chunk, first + count);
         if (chunk->free_count == 0)
             pages->longest[i] = 0;
         for (uint32_t page = first; page < first + count; page++)
@@ -141,7 +161,7 @@ void *pages_get(struct pages *pages, size_t count, enum limit limit)
         run = take_run(pages, (uint32_t)count);
         if (run == NULL) {
             struct chunk *chunk = os_map(CHUNK_SIZE, CHUNK_SIZE);
-            if (chunk != NULL && !chunk_add(pages, chunk))
+            if (chunk != NULL && !chunk_add(pages, chunk, false))
                 os_unmap(chunk, CHUNK_SIZE);
             run = take_run(pages, (uint32_t)count);
         }
@@ -149,7 +169,7 @@ void *pages_get(struct pages *pages, size_t count, enum limit limit)
         if (run != NULL)
             unpoison(run, size);
         if (pages->low != NULL &&
-            atomic_load_explicit(&pages->free_pages, memory_order_relaxed) <
+            atomic_load_explicit(&pages->fresh_pages, memory_order_relaxed) <
                 atomic_load_explicit(&pages->reserve_pages, memory_order_relaxed) / 2)
             signal_raise(pages->low);
     }
@@ -175,6 +195,8 @@ void pages_put(struct pages *pages, void *run, size_t count)
     pages->longest[chunk->index] = (uint16_t)chunk->free_count;
     if (chunk->index < pages->search_from)
         pages->search_from = chunk->index;
+    if (chunk->free_count == PAGES_RUN_MAX)
+        set_fresh(pages, chunk, 1);
     atomic_fetch_add_explicit(&pages->free_pages, count, memory_order_relaxed);
     lock_release(&pages->lock);
 }
@@ -186,6 +208,7 @@ static struct chunk *remove_free_chunk(struct pages *pages)
         struct chunk *chunk = pages->chunks[i];
         if (chunk->free_count != PAGES_RUN_MAX)
             continue;
+        set_fresh(pages, chunk, CHUNK_PAGES);
         uint32_t last = --pages->chunk_count;
         pages->chunks[i] = pages->chunks[last];
         pages->chunks[i]->index = i;
@@ -216,14 +239,14 @@ void pages_plan(struct pages *pages, int64_t now_ms)
 bool pages_balance(struct pages *pages)
 {
     uint64_t wanted = atomic_load_explicit(&pages->reserve_pages, memory_order_relaxed);
-    uint64_t spare = atomic_load_explicit(&pages->free_pages, memory_order_relaxed);
+    uint64_t spare = atomic_load_explicit(&pages->fresh_pages, memory_order_relaxed);
     if (spare < wanted && !pages_over(pages, (uint64_t)spare * PAGE_SIZE)) {
         struct chunk *chunk = os_map(CHUNK_SIZE, CHUNK_SIZE);
         if (chunk == NULL)
             return false;
         os_populate(chunk, CHUNK_SIZE, true);
         lock_acquire(&pages->lock);
-        bool added = chunk_add(pages, chunk);
+        bool added = chunk_add(pages, chunk, true);
         lock_release(&pages->lock);
         if (!added)
             os_unmap(chunk, CHUNK_SIZE);

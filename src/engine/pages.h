@@ -3,7 +3,7 @@
  * Where all memory of the data comes from: runs of 4 KB pages out of 2 MB chunks.
  *
  * Slabs, table segments and big values are runs. A chunk's first page describes the chunk, so any
- * address inside one leads to its run (pages_run_of). The keeper populates chunks ahead of need
+ * address inside one leads to its run (pages_run_of). The mapper populates chunks ahead of need
  * with huge pages; a worker that finds none ready maps one itself and takes small faults as it
  * goes, since the fault of a huge page takes milliseconds. Only whole chunks go back to the system.
  *
@@ -32,6 +32,7 @@ struct chunk {
     uint64_t free[CHUNK_PAGES / 64]; /* one bit per free page */
     uint32_t free_count;
     uint32_t index;                  /* in pages.chunks */
+    uint32_t fresh_from;             /* pages from here on are populated and were not used yet */
     uint16_t run_start[CHUNK_PAGES]; /* of the run that holds this page: its first page */
 };
 
@@ -42,11 +43,12 @@ struct pages {
     uint32_t chunk_count, chunk_room;
     uint32_t search_from;           /* no chunk before this one has a free page */
     _Atomic uint64_t used_bytes;    /* handed out, large mappings included */
-    _Atomic uint64_t free_pages;    /* in chunks */
+    _Atomic uint64_t free_pages;    /* in chunks: the reserve, and what others have left */
+    _Atomic uint64_t fresh_pages;   /* the reserve: populated and not used yet */
     _Atomic uint64_t limit_bytes;   /* 0: none */
     struct signal_flag *low;        /* raised when the reserve runs low; may be NULL */
-    _Atomic uint64_t reserve_pages; /* free pages wanted ahead */
-    int64_t planned_ms;             /* last plan, and what was used then; the keeper's own */
+    _Atomic uint64_t reserve_pages; /* fresh pages wanted */
+    int64_t planned_ms;             /* last plan, and what was used then; the mapper's own */
     uint64_t planned_used_bytes;
 };
 
@@ -57,7 +59,7 @@ void pages_deinit(struct pages *pages);
 /* `count` pages in a row, content undefined; NULL when the limit or the system refuses. Runs of
  * more than PAGES_RUN_MAX are a mapping of their own. */
 void *pages_get(struct pages *pages, size_t count, enum limit limit);
-/* Unmapping a large run takes long: leave it to the keeper. */
+/* Unmapping a large run takes long: leave it to the mapper. */
 void pages_put(struct pages *pages, void *run, size_t count);
 /* The start of the run (at most PAGES_RUN_MAX pages) that `address` lies in. */
 static inline void *pages_run_of(const void *address)
@@ -73,7 +75,7 @@ bool pages_over(const struct pages *pages, uint64_t bytes);
 /* Decides how much to have ready: a little, plus half of what the last tenth of a second took. */
 void pages_plan(struct pages *pages, int64_t now_ms);
 /* One step towards the plan: maps and populates a chunk (milliseconds), or unmaps a spare one. True
- * when another step is due. For the keeper. */
+ * when another step is due. For the mapper. */
 bool pages_balance(struct pages *pages);
 
 #endif

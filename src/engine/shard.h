@@ -97,9 +97,10 @@ struct engine {
     struct lock threads_lock;          /* registering threads; baseline */
     struct engine_stats baseline;      /* counters as they were at the last reset */
     struct signal_flag wake;           /* the keeper has something to do */
+    struct signal_flag wake_mapper;    /* the mapper has */
     _Atomic bool stopping;
     struct engine_thread keeper_thread; /* whoever is inside engine_maintain */
-    struct thread *keeper;              /* NULL: the owner calls engine_maintain */
+    struct thread *keeper, *mapper;     /* NULL: the owner calls engine_maintain */
 };
 
 /* The shard of a hash and, in `*position`, the place within it (design: the low half). */

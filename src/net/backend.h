@@ -84,6 +84,10 @@ struct loop {
     uint32_t active, active_before; /* connections that received in this window and the last one */
     uint64_t busy_ns;               /* CPU time of an iteration with its system calls, smoothed */
 
+    /* --- so that an iteration does not grow without end */
+    uint64_t unchecked_bytes; /* received since loop_late looked at the clock */
+    bool undone;              /* the back end has left completions for the next iteration */
+
     /* --- output */
     struct block *block; /* current; [block_at, its end) is free */
     char *block_at;
@@ -117,6 +121,9 @@ struct loop {
 uint32_t loop_batch(struct loop *loop, uint32_t *out_wait_us);
 /* An accepted descriptor, or a negative io_error. */
 void loop_accepted(struct listening *listening, long result);
+/* To be asked after each receive. True: the iteration has lasted long enough, and the rest is for
+ * the next one. */
+bool loop_late(struct loop *loop);
 /* Looks at the connection again in this iteration if it still dispatches, else in the next, which
  * then does not wait. */
 void loop_again(struct conn *conn);

@@ -35,6 +35,8 @@ enum {
     SWEEP_CONNS_MAX = 2048, /* looked at in one go */
     BATCH_CONNS_MIN = 6,
     ACTIVE_WINDOW_SHIFT = 20, /* 2^20 ns: about a millisecond */
+    ITERATION_NS = 400 * 1000,
+    LATE_CHECK_BYTES = 8 * 1024, /* received between two looks at the clock */
 };
 /* A wait lasts at most this many times the CPU time of an iteration, in halves. */
 enum { BATCH_BUSY_HALVES = 5 };
@@ -379,7 +381,8 @@ static void run_timers(struct loop *loop)
 
 static int64_t wait_timeout_ns(const struct loop *loop)
 {
-    if (!links_empty(&loop->doomed) || !links_empty(&loop->again) || !links_empty(&loop->dirty) ||
+    if (loop->undone || !links_empty(&loop->doomed) || !links_empty(&loop->again) ||
+        !links_empty(&loop->dirty) ||
         atomic_load_explicit(&loop->mail, memory_order_relaxed) != NULL ||
         atomic_load_explicit(&loop->stopping, memory_order_relaxed))
         return 0;
@@ -426,6 +429,14 @@ void loop_again(struct conn *conn)
     links_append(&conn->loop->again, &conn->again);
 }
 
+bool loop_late(struct loop *loop)
+{
+    if (loop->unchecked_bytes < LATE_CHECK_BYTES)
+        return false;
+    loop->unchecked_bytes = 0;
+    return clock_monotonic_ns() - loop->woke_ns > ITERATION_NS;
+}
+
 static void look_again(struct loop *loop)
 {
     /* Those that ask once more while this runs have to wait for the next iteration. */
@@ -435,7 +446,7 @@ static void look_again(struct loop *loop)
         bool end = first == last;
         links_remove(first);
         conn_resume(LINKS_ENTRY(first, struct conn, again));
-        if (end)
+        if (end || loop_late(loop))
             break;
     }
 }

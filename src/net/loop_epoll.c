@@ -12,10 +12,11 @@
  */
 #include "base/alloc.h"
 #include "net/backend.h"
+#include "os/clock.h"
 #include "os/poll.h"
 
 enum {
-    BUFFER_SIZE = 64 * 1024,
+    BUFFER_SIZE = 16 * 1024,
     DIRECT_SIZE = 256 * 1024,    /* received at once into a caller's memory */
     SEND_SIZE_MAX = 1024 * 1024, /* sent by one connection before others get their turn */
     EVENT_COUNT = 256,
@@ -202,13 +203,14 @@ static void epoll_wait_io(struct loop *loop, int64_t timeout_ns)
     struct epoll *io = loop->io;
     uint32_t pause_us;
     if (timeout_ns != 0 && loop_batch(loop, &pause_us) > 1)
-        poll_pause(pause_us);
+        clock_sleep_us(pause_us);
     io->event_count = poll_wait(io->poll, io->events, EVENT_COUNT, timeout_ns);
 }
 
 static void epoll_dispatch(struct loop *loop)
 {
     struct epoll *io = loop->io;
+    bool late = false;
     for (int i = 0; i < io->event_count; i++) {
         uintptr_t tag = (uintptr_t)io->events[i].data.ptr;
         uint32_t events = io->events[i].events;
@@ -224,7 +226,11 @@ static void epoll_dispatch(struct loop *loop)
             continue;
         conn->readable = true;
         conn->hung_up = conn->hung_up || (events & POLL_HANGUP);
-        epoll_receive(conn);
+        late = late || loop_late(loop);
+        if (late)
+            loop_again(conn);
+        else
+            epoll_receive(conn);
     }
     io->event_count = 0;
 }

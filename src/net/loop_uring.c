@@ -52,6 +52,7 @@ enum {
 struct uring_io {
     struct uring uring;
     struct conn *flying;
+    unsigned settled;     /* completions before this one have been looked through for sends */
     struct links starved; /* connections whose receive found no buffer, by `again` */
     bool wake_armed;
 };
@@ -343,10 +344,10 @@ static void sent(struct conn *conn, int64_t result)
 }
 
 /* The sends of the last submission are over. */
-static void settle_flying(struct uring_io *io, unsigned head, unsigned tail)
+static void settle_flying(struct uring_io *io, unsigned tail)
 {
-    for (; head != tail; head++) {
-        const struct io_uring_cqe *completion = uring_completion(&io->uring, head);
+    for (unsigned at = io->settled; at != tail && io->flying != NULL; at++) {
+        const struct io_uring_cqe *completion = uring_completion(&io->uring, at);
         if ((completion->user_data & ON_MASK) != ON_SEND)
             continue;
         struct conn *conn = (struct conn *)(uintptr_t)(completion->user_data & ~UINT64_C(15));
@@ -361,6 +362,7 @@ static void settle_flying(struct uring_io *io, unsigned head, unsigned tail)
         conn->send_answered = false;
         sent(conn, result);
     }
+    io->settled = tail;
 }
 
 static bool uring_close(struct conn *conn)
@@ -444,15 +446,17 @@ static void uring_dispatch(struct loop *loop)
 {
     struct uring_io *io = loop->io;
     unsigned head = uring_head(&io->uring), tail = uring_tail(&io->uring);
-    if (io->flying != NULL)
-        settle_flying(io, head, tail);
+    settle_flying(io, tail);
     bool glances = loop->handler->glance != NULL && tail - head > 1;
-    for (unsigned count = 0; head != tail; head++, count++) {
+    loop->undone = false;
+    for (unsigned count = 0; head != tail && !loop->undone; head++, count++) {
         if (glances && count % GLANCE_COUNT == 0)
             glance(loop, head, tail - head < GLANCE_COUNT ? tail : head + GLANCE_COUNT);
         complete(loop, uring_completion(&io->uring, head));
+        loop->undone = loop_late(loop);
     }
-    uring_seen(&io->uring, tail);
+    loop->undone = head != tail;
+    uring_seen(&io->uring, head);
     uring_buffers_publish(&io->uring);
 }
 

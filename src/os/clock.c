@@ -45,9 +45,9 @@ uint64_t clock_thread_cpu_ns(void)
     return read_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-void clock_sleep_ms(uint32_t duration_ms)
+void clock_sleep_us(uint64_t duration_us)
 {
-    struct timespec left = {duration_ms / 1000, (long)(duration_ms % 1000) * 1000000};
+    struct timespec left = {(time_t)(duration_us / 1000000), (long)(duration_us % 1000000) * 1000};
     while (nanosleep(&left, &left) != 0)
         ;
 }

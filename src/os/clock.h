@@ -16,6 +16,6 @@ int64_t clock_wall_ms(void);
 int64_t clock_engine_ms(void);
 /* CPU time used by the calling thread. */
 uint64_t clock_thread_cpu_ns(void);
-void clock_sleep_ms(uint32_t duration_ms);
+void clock_sleep_us(uint64_t duration_us);
 
 #endif

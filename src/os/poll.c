@@ -62,9 +62,3 @@ void poll_wake(int fd)
     (void)written; /* fails only when the counter is full, and then the reader wakes anyway */
     errno = saved;
 }
-
-void poll_pause(uint32_t duration_us)
-{
-    struct timespec duration = {duration_us / 1000000, (long)(duration_us % 1000000) * 1000};
-    nanosleep(&duration, NULL);
-}

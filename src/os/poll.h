@@ -35,7 +35,4 @@ int poll_wake_create(void);
 /* From any thread and from signal handlers. */
 void poll_wake(int fd);
 
-/* Sleeps without waiting for anything: what arrives meanwhile is found together. */
-void poll_pause(uint32_t duration_us);
-
 #endif

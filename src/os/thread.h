@@ -33,6 +33,12 @@ static inline void lock_acquire(struct lock *lock)
         lock_acquire_slow(lock);
 }
 
+/* Whether somebody sleeps until the lock is free; for its holder. */
+static inline bool lock_awaited(const struct lock *lock)
+{
+    return atomic_load_explicit(&lock->state, memory_order_relaxed) == 2;
+}
+
 static inline void lock_release(struct lock *lock)
 {
     if (atomic_exchange_explicit(&lock->state, 0, memory_order_release) == 2)

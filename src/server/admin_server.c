@@ -70,7 +70,7 @@ enum outcome admin_debug_sleep(struct call *call)
     if (!number_parse_double(call->argv[2], &seconds) || seconds < 0 || seconds > SLEEP_S_MAX)
         return call_status(call, STATUS_NOT_FLOAT);
     engine_thread_offline(call->client->thread);
-    clock_sleep_ms((uint32_t)(seconds * 1000));
+    clock_sleep_us((uint64_t)(seconds * 1e6));
     engine_thread_online(call->client->thread);
     return call_status(call, STATUS_OK);
 }

@@ -107,7 +107,7 @@ static bool add_listener(struct server *server, const char *address, bool tcp)
         struct listener *listener = &server->listeners[server->listener_count];
 
         if (attempt > 0)
-            clock_sleep_ms(LISTEN_INTERVAL_MS);
+            clock_sleep_us(LISTEN_INTERVAL_MS * 1000);
         error = tcp ? listener_open_tcp(address, (uint16_t)options->port, backlog, listener,
                                         message, sizeof(message))
                     : listener_open_unix(address, (uint32_t)options->unixsocketperm, backlog,

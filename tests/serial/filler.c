@@ -85,14 +85,14 @@ static void run(void *argument)
     pauses_set(filler->seed ^ 1, filler->stage->pauses_one_in * 32); /* it has much to do */
     while (!atomic_load(&filler->stopped)) {
         if (atomic_load(&filler->held)) {
-            clock_sleep_ms(1);
+            clock_sleep_us(1000);
             continue;
         }
         engine_thread_online(thread);
         do_something(filler);
         engine_thread_offline(thread);
         if (filler->keys_max == 0)
-            clock_sleep_ms(1);
+            clock_sleep_us(1000);
         else
             sched_yield();
     }

@@ -84,6 +84,37 @@ static void page_runs_never_overlap_and_are_found_from_any_address(void **state)
     pages_deinit(&pages);
 }
 
+static void the_reserve_is_what_was_never_used(void **state)
+{
+    (void)state;
+    enum { RUNS = 600, RUN_PAGES = 15 };
+    static void *runs[RUNS];
+    struct pages pages;
+    pages_init(&pages, 0, NULL);
+    for (int i = 0; i < RUNS; i++) {
+        pages_plan(&pages, i * 10);
+        while (pages_balance(&pages))
+            ;
+        uint32_t chunk_count = pages.chunk_count;
+        runs[i] = pages_get(&pages, RUN_PAGES, LIMIT_HOLDS);
+        assert_non_null(runs[i]);
+        assert_int_equal(pages.chunk_count, chunk_count); /* it was there already */
+    }
+    /* Holes that no run of more pages can use. */
+    for (int i = 0; i < RUNS; i += 3)
+        pages_put(&pages, runs[i], RUN_PAGES);
+    assert_true(pages.free_pages >= RUNS / 3 * RUN_PAGES);
+    for (int i = 0; i < 100; i++) {
+        pages_plan(&pages, (RUNS + i) * 10);
+        while (pages_balance(&pages))
+            ;
+        uint32_t chunk_count = pages.chunk_count;
+        assert_non_null(pages_get(&pages, RUN_PAGES + 1, LIMIT_HOLDS));
+        assert_int_equal(pages.chunk_count, chunk_count);
+    }
+    pages_deinit(&pages);
+}
+
 static void pages_stop_at_the_limit(void **state)
 {
     (void)state;
@@ -238,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(page_runs_never_overlap_and_are_found_from_any_address),
+        cmocka_unit_test(the_reserve_is_what_was_never_used),
         cmocka_unit_test(pages_stop_at_the_limit),
         cmocka_unit_test(slab_classes_waste_at_most_two_percent_or_eight_bytes),
         cmocka_unit_test(slab_objects_keep_their_bytes_and_deadlines),
