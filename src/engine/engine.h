@@ -52,8 +52,9 @@ enum status engine_reserve(struct engine *engine, uint64_t bytes) MUST_USE;
 uint64_t engine_key_count(const struct engine *engine, uint32_t db);
 
 /* One bounded round of housekeeping at time `now_ms`: expired keys, retired memory, table growth,
- * flushed tables, memory for what comes next. Returns true when more is waiting. The keeper thread
- * calls it; a program without one must, now and then. One caller at a time. */
+ * flushed tables, memory for what comes next. Returns true when more is waiting. The
+ * background threads share it out; a program without them must call it now and then. One caller at
+ * a time. */
 bool engine_maintain(struct engine *engine, int64_t now_ms);
 
 struct engine_stats {
@@ -63,7 +64,7 @@ struct engine_stats {
     uint64_t live_bytes;    /* of these, really occupied by live entries (slab slots, runs) */
     uint64_t table_bytes;   /* bucket arrays */
     uint64_t retired_bytes; /* waiting for readers to leave */
-    uint64_t reserve_bytes; /* populated ahead, unused */
+    uint64_t reserve_bytes; /* pages free in chunks: made ready ahead, or left behind */
     uint64_t hits, misses;  /* reads of one key */
     uint64_t expired;       /* keys removed because their time came */
     uint64_t inserted, deleted;

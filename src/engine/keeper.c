@@ -13,7 +13,7 @@ enum {
     EXPIRED_PER_LOCK = 64,  /* entries unlinked */
     BUCKETS_PER_LOCK = 32,  /* moved or buried */
     RECLAIMED_PER_LOCK = 256,
-    STEP_ASIDE_US = 100,
+    STEP_ASIDE_US = 100, /* a sleeping writer needs about half of it to wake */
 };
 
 /* Unlinks an entry whose time has come, or corrects its deadline. True: unlinked. */

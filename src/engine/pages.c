@@ -11,7 +11,7 @@ _Static_assert(sizeof(struct chunk) <= PAGE_SIZE, "the description fits the chun
 enum {
     RESERVE_PAGES_MIN = 64,
     RESERVE_PAGES_MAX = 4096,
-    FRESH_PAGES_MIN = 16,
+    FRESH_PAGES_MIN = 16, /* no slab has fewer than 15 */
     PLAN_MS = 100,
 };
 
@@ -77,7 +77,8 @@ static void chunk_set(struct chunk *chunk, uint32_t first, uint32_t count, bool 
         chunk->free_count -= count;
 }
 
-/* Pages of `chunk` from this one on are fresh; a tail too short for a slab counts for nothing. */
+/* Pages of `chunk` from this one on are fresh; a tail too short for a slab counts for nothing.
+ * Called with the lock. */
 static void set_fresh(struct pages *pages, struct chunk *chunk, uint32_t from)
 {
     if (from > CHUNK_PAGES - FRESH_PAGES_MIN)

@@ -8,9 +8,10 @@
  *
  * Growth and shrink: a second array fills behind a frontier. Positions below it live in the new
  * array, the rest in the old one; every insert and delete moves a bounded number of buckets, the
- * keeper does the rest. Arrays are cut into segments of SEGMENT_BUCKETS that come and go with the
- * frontier, so a resize never holds two whole arrays, and old segments are freed after a grace
- * period.
+ * keeper does the rest, but growth of a large table keeps to the pace of its entries and may rest
+ * half way (docs/decisions/008). Arrays are cut into segments of SEGMENT_BUCKETS that come and go
+ * with the frontier, so a resize never holds two whole arrays, and old segments are freed after a
+ * grace period.
  *
  * Readers get a `view`, an immutable description but for the frontier; it is replaced when a resize
  * begins and ends, and retired. A reader that misses while the shard's move counter was odd or

@@ -34,8 +34,8 @@ enum {
     SWEEP_MAX_MS = 1000,
     SWEEP_CONNS_MAX = 2048, /* looked at in one go */
     BATCH_CONNS_MIN = 6,
-    ACTIVE_WINDOW_SHIFT = 20, /* 2^20 ns: about a millisecond */
-    ITERATION_NS = 400 * 1000,
+    ACTIVE_WINDOW_SHIFT = 20,    /* 2^20 ns: about a millisecond */
+    ITERATION_NS = 400 * 1000,   /* longer ones leave the rest to the next */
     LATE_CHECK_BYTES = 8 * 1024, /* received between two looks at the clock */
 };
 /* A wait lasts at most this many times the CPU time of an iteration, in halves. */

@@ -210,7 +210,8 @@ static void epoll_wait_io(struct loop *loop, int64_t timeout_ns)
 static void epoll_dispatch(struct loop *loop)
 {
     struct epoll *io = loop->io;
-    bool late = false;
+    /* Those that still wait from the last iteration come first, in look_again. */
+    bool late = !links_empty(&loop->again);
     for (int i = 0; i < io->event_count; i++) {
         uintptr_t tag = (uintptr_t)io->events[i].data.ptr;
         uint32_t events = io->events[i].events;

@@ -448,12 +448,12 @@ static void uring_dispatch(struct loop *loop)
     unsigned head = uring_head(&io->uring), tail = uring_tail(&io->uring);
     settle_flying(io, tail);
     bool glances = loop->handler->glance != NULL && tail - head > 1;
-    loop->undone = false;
-    for (unsigned count = 0; head != tail && !loop->undone; head++, count++) {
+    bool late = false;
+    for (unsigned count = 0; head != tail && !late; head++, count++) {
         if (glances && count % GLANCE_COUNT == 0)
             glance(loop, head, tail - head < GLANCE_COUNT ? tail : head + GLANCE_COUNT);
         complete(loop, uring_completion(&io->uring, head));
-        loop->undone = loop_late(loop);
+        late = loop_late(loop);
     }
     loop->undone = head != tail;
     uring_seen(&io->uring, head);

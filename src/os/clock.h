@@ -16,6 +16,7 @@ int64_t clock_wall_ms(void);
 int64_t clock_engine_ms(void);
 /* CPU time used by the calling thread. */
 uint64_t clock_thread_cpu_ns(void);
+/* Sleeps through signals. */
 void clock_sleep_us(uint64_t duration_us);
 
 #endif

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 int poll_create(void)
