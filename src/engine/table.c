@@ -13,7 +13,7 @@ enum {
     SHRINK_PERCENT = 25,
     SHRUNK_PERCENT = 60,
     BUCKETS_MIN = PAGE_BUCKETS,
-    PACED_BUCKETS = 16 * SEGMENT_BUCKETS, /* growth of smaller tables just runs to its end */
+    PACED_BUCKETS = 32 * SEGMENT_BUCKETS, /* growth of smaller tables just runs to its end */
     PACE = 8,                             /* old buckets moved per bucket's worth of new entries */
 };
 

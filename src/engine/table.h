@@ -47,7 +47,7 @@ enum {
     BUCKET_SLOTS = 8,
     BUCKET_SIZE = 64,
     BUCKET_LINK = BUCKET_SLOTS - 1, /* the slot that may be a link */
-    SEGMENT_SHIFT = 10,
+    SEGMENT_SHIFT = 9,
     SEGMENT_BUCKETS = 1 << SEGMENT_SHIFT,
     PAGE_BUCKETS = PAGE_SIZE / BUCKET_SIZE,
 };
