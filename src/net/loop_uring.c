@@ -10,9 +10,9 @@
  *
  * A send is tried while it is submitted and never waits there, so after uring_enter it is over; one
  * that took everything leaves no completion, unless something has to happen then. Hence those still
- * `flying` after a wait have succeeded when no completion says otherwise, and completions waited
- * for are requests, not replies. A socket that was full gets a send that waits for room and
- * completes when some bytes have left.
+ * `flying` after a wait have succeeded when no completion says otherwise and none is held back; and
+ * completions waited for are requests, not replies. A socket that was full gets a send that waits
+ * for room and completes when some bytes have left.
  *
  * user_data is a pointer with the kind of operation in its low bits. A connection counts the
  * operations that will still complete (`pending`) and is freed after the last. Cancellations leave
@@ -343,10 +343,12 @@ static void sent(struct conn *conn, int64_t result)
     conn_settle(conn);
 }
 
-/* The sends of the last submission are over. */
+/* Every send submitted so far is over, and those that told nothing have succeeded: unless the
+ * kernel still holds completions back for want of room, among which theirs may be. */
 static void settle_flying(struct uring_io *io, unsigned tail)
 {
-    for (unsigned at = io->settled; at != tail && io->flying != NULL; at++) {
+    struct conn *flying = io->flying;
+    for (unsigned at = io->settled; at != tail && flying != NULL; at++) {
         const struct io_uring_cqe *completion = uring_completion(&io->uring, at);
         if ((completion->user_data & ON_MASK) != ON_SEND)
             continue;
@@ -354,9 +356,16 @@ static void settle_flying(struct uring_io *io, unsigned tail)
         conn->send_answered = true;
         conn->send_result = completion->res;
     }
-    while (io->flying != NULL) {
-        struct conn *conn = io->flying;
-        io->flying = conn->next_flying;
+    bool held_back = uring_holds_back(&io->uring);
+    io->flying = NULL;
+    while (flying != NULL) {
+        struct conn *conn = flying;
+        flying = conn->next_flying;
+        if (held_back && !conn->send_answered) {
+            conn->next_flying = io->flying;
+            io->flying = conn;
+            continue;
+        }
         conn->flying = false;
         int64_t result = conn->send_answered ? conn->send_result : (int64_t)conn->flight_bytes;
         conn->send_answered = false;

@@ -79,6 +79,13 @@ static inline unsigned uring_tail(const struct uring *uring)
     return io_uring_smp_load_acquire(uring->ring.cq.ktail);
 }
 
+/* Whether completions found no room in the ring: they follow, in order, when uring_enter finds
+ * some. */
+static inline bool uring_holds_back(const struct uring *uring)
+{
+    return (IO_URING_READ_ONCE(*uring->ring.sq.kflags) & IORING_SQ_CQ_OVERFLOW) != 0;
+}
+
 static inline const struct io_uring_cqe *uring_completion(const struct uring *uring, unsigned index)
 {
     return &uring->ring.cq.cqes[index & uring->completion_mask];

@@ -13,6 +13,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
+#include "os/clock.h"
+#include "os/process.h"
+
 /* ---- closing */
 static void test_a_half_closed_peer_gets_all_replies_then_the_end(void **state)
 {
@@ -183,6 +186,51 @@ static void test_many_connections_at_once_all_get_their_answers(void **state)
         close(fds[i]);
     free(out);
     free(in);
+    server_stop(&server);
+}
+
+/* So slow that an iteration ends before it has served everybody. */
+static size_t on_data_late(struct conn *conn, char *data, size_t size)
+{
+    clock_sleep_us(500);
+    return on_data(conn, data, size);
+}
+
+/* More connections than a ring has room for completions, whose sockets take only a part of each
+ * answer at once. */
+static void test_more_completions_than_fit_lose_no_answer(void **state)
+{
+    (void)state;
+    enum { COUNT = 1400, REQUEST_SIZE = 10000, ANSWER_SIZE = 20000, SEND_BUFFER = 4096 };
+    if (process_descriptors_raise(2 * COUNT + 100) < 2 * COUNT + 100)
+        skip();
+    struct server server;
+    server_init(&server);
+    server.handler.data = on_data_late;
+    server_start(&server);
+    int fds[COUNT], size = SEND_BUFFER;
+    char *request = malloc(REQUEST_SIZE), *answer = malloc(ANSWER_SIZE);
+    memset(request, ' ', REQUEST_SIZE);
+    memcpy(request, "b20000", 6);
+    request[REQUEST_SIZE - 1] = '\n';
+    for (int i = 0; i < COUNT; i++) {
+        int pair[2];
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof size), 0);
+        loop_adopt(server.loop, pair[1], NULL);
+        fds[i] = pair[0];
+        client_send(fds[i], request, REQUEST_SIZE);
+    }
+    WAIT_FOR(server.line_count == COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        client_send_text(fds[i], "e\n");
+        client_receive(fds[i], answer, ANSWER_SIZE);
+        assert_memory_equal(answer, pattern, ANSWER_SIZE);
+        client_expect_text(fds[i], "e\n");
+        close(fds[i]);
+    }
+    free(request);
+    free(answer);
     server_stop(&server);
 }
 
@@ -572,6 +620,7 @@ int main(int argc, char **argv)
         LOOP_CASE(test_a_loop_with_open_connections_can_be_destroyed),
         LOOP_CASE(test_opening_and_closing_leaves_nothing_behind),
         LOOP_CASE(test_many_connections_at_once_all_get_their_answers),
+        LOOP_CASE(test_more_completions_than_fit_lose_no_answer),
         LOOP_CASE(test_posts_from_threads_run_in_order_of_each_poster),
         LOOP_CASE(test_a_loop_may_post_to_itself_and_run_again),
         LOOP_CASE(test_ticks_come_without_any_traffic),
