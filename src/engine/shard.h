@@ -74,7 +74,8 @@ struct shard {
     struct shard_counters counters;
     struct slab_heap heap;
     struct view *dead;      /* flushed tables to be emptied */
-    struct watch **watches; /* WATCH_BUCKETS chains; NULL until the first WATCH */
+    struct watch **watches; /* chains; NULL until the first WATCH */
+    uint32_t watch_buckets; /* of them: 0, or a power of two */
     uint64_t watch_count;
     uint32_t sweep_index; /* next slab the sweep looks at */
 };

@@ -6,7 +6,7 @@
 #include "engine/table.h"
 #include "engine/watch_table.h"
 
-enum { WATCH_BUCKETS = 256 };
+enum { WATCH_BUCKETS_MIN = 256 };
 
 struct watch {
     struct watch *next;          /* in the shard's chain; under the shard's lock */
@@ -28,6 +28,35 @@ static bool watch_matches(const struct watch *watch, uint32_t db, struct bytes k
     return watch->hash == hash && watch->db == db && bytes_equal(watch_key(watch), key);
 }
 
+static struct watch **chain_of(const struct shard *shard, uint64_t hash)
+{
+    return &shard->watches[hash & (shard->watch_buckets - 1)];
+}
+
+/* Room for one more: twice the chains once there are as many watches. */
+static bool make_room(struct shard *shard)
+{
+    uint32_t old_count = shard->watch_buckets;
+    if (shard->watch_count < old_count)
+        return true;
+    struct watch **old = shard->watches;
+    uint32_t count = old_count == 0 ? WATCH_BUCKETS_MIN : old_count * 2;
+    struct watch **watches = alloc_zeroed(count, sizeof *watches);
+    if (watches == NULL)
+        return false;
+    shard->watches = watches;
+    shard->watch_buckets = count;
+    for (uint32_t i = 0; i < old_count; i++)
+        while (old[i] != NULL) {
+            struct watch *watch = old[i], **chain = chain_of(shard, watch->hash);
+            old[i] = watch->next;
+            watch->next = *chain;
+            *chain = watch;
+        }
+    alloc_free(old);
+    return true;
+}
+
 void watcher_init(struct watcher *watcher)
 {
     atomic_init(&watcher->dirty, false);
@@ -38,12 +67,9 @@ enum status watcher_add(struct watcher *watcher, struct access *access, const st
 {
     uint64_t position;
     struct shard *shard = shard_of(access->engine, key->hash, &position);
-    if (shard->watches == NULL) {
-        shard->watches = alloc_zeroed(WATCH_BUCKETS, sizeof *shard->watches);
-        if (shard->watches == NULL)
-            return STATUS_NO_MEMORY;
-    }
-    struct watch **chain = &shard->watches[key->hash % WATCH_BUCKETS];
+    if (!make_room(shard))
+        return STATUS_NO_MEMORY;
+    struct watch **chain = chain_of(shard, key->hash);
     for (const struct watch *other = *chain; other != NULL; other = other->next)
         if (other->owner == watcher && watch_matches(other, access->db, key->bytes, key->hash))
             return STATUS_OK;
@@ -94,7 +120,7 @@ void watcher_clear(struct watcher *watcher, struct engine *engine)
         uint64_t position;
         struct shard *shard = shard_of(engine, watch->hash, &position);
         shard_lock(shard);
-        struct watch **link = &shard->watches[watch->hash % WATCH_BUCKETS];
+        struct watch **link = chain_of(shard, watch->hash);
         while (*link != watch)
             link = &(*link)->next;
         *link = watch->next;
@@ -107,8 +133,7 @@ void watcher_clear(struct watcher *watcher, struct engine *engine)
 
 void watch_table_touch_slow(struct shard *shard, uint32_t db, struct bytes key, uint64_t hash)
 {
-    for (struct watch *watch = shard->watches[hash % WATCH_BUCKETS]; watch != NULL;
-         watch = watch->next)
+    for (struct watch *watch = *chain_of(shard, hash); watch != NULL; watch = watch->next)
         if (watch_matches(watch, db, key, hash))
             atomic_store_explicit(&watch->owner->dirty, true, memory_order_relaxed);
 }
@@ -117,7 +142,7 @@ void watch_table_touch_all(struct shard *shard, uint32_t db)
 {
     if (shard->watch_count == 0)
         return;
-    for (uint32_t i = 0; i < WATCH_BUCKETS; i++)
+    for (uint32_t i = 0; i < shard->watch_buckets; i++)
         for (struct watch *watch = shard->watches[i]; watch != NULL; watch = watch->next) {
             uint64_t position;
             shard_of(shard->engine, watch->hash, &position);

@@ -317,6 +317,12 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
     }
     const struct command *command = command_find(parser_first_argument(parser));
     bool stores = command == NULL || (command->flags & COMMAND_GROWS) != 0;
+    if (!stores)
+        pending->unstored_size += blob_size;
+    if (pending->unstored_size > limits_of(session)->query_size_max) {
+        protocol_error(session, wire_too_big);
+        return 0;
+    }
     pending->blob =
         blob_create(session->client.engine, blob_size, stores ? LIMIT_HOLDS : LIMIT_PASSED);
     if (pending->blob != NULL) {

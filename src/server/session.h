@@ -32,6 +32,7 @@ struct pending {
     struct parser parser;
     struct blob *blob;    /* its big argument, being received, or NULL */
     size_t discard_bytes; /* of a big argument there was no memory for: still to come */
+    size_t unstored_size; /* of big arguments that maxmemory does not bound */
     bool refused;         /* such an argument was met */
 };
 

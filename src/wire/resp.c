@@ -270,8 +270,8 @@ static enum parse parse_inline(struct parser *parser, char *data, size_t size, s
  * its own. */
 static enum parse wait_for_more(struct parser *parser, size_t size, size_t content, size_t length)
 {
-    if (size > parser->limits->query_size_max)
-        return bad(parser, "Protocol error: too big request");
+    if (parser->kept_size + size > parser->limits->query_size_max)
+        return bad(parser, wire_too_big);
     parser->need = content == 0 ? 0 : content + length + 2;
     parser->blob_need = 0;
     if (length > PARSER_BLOB_SIZE_MIN && size - content < length) {

@@ -20,6 +20,8 @@ enum {
     ARGV_ROOM_IDLE = 1024 /* more than this is given back once the request is done */
 };
 
+const char wire_too_big[] = "Protocol error: too big request";
+
 const struct wire_limits wire_limits_default = {
     .arguments_max = 1024 * 1024,
     .argument_size_max = 512 * 1024 * 1024,

@@ -29,6 +29,9 @@ extern const struct wire_limits wire_limits_default;
 /* Before authentication: 10 arguments of 16 KB. */
 extern const struct wire_limits wire_limits_unauthenticated;
 
+/* The complaint about a request above query_size_max. */
+extern const char wire_too_big[];
+
 /* An argument larger than this that has not arrived whole is announced by blob_need. */
 enum { PARSER_BLOB_SIZE_MIN = 64 * 1024 };
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What connections do to the server: half-closed, deaf, huge, killed, and very many."""
+import contextlib
 import os
 import random
 import signal
@@ -153,6 +154,22 @@ def test_a_value_above_the_limit_is_a_protocol_error(start, io):
     raw = server.raw()
     raw.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % (MB + 1))
     assert raw.rest() == b"-ERR Protocol error: invalid bulk length\r\n"
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("words", [
+    ["DEL"] + [b"k" * 300000] * 5, # nothing of it is stored, so maxmemory bounds nothing
+    ["MSET"] + [b"k" * 60000, b"v" * 66000] * 20, # small arguments between stored ones
+])
+def test_a_request_above_the_query_limit_is_a_protocol_error(start, io, words):
+    server = start("--io", io, "--client-query-buffer-limit", "1mb")
+    raw = server.raw()
+    raw.send(command(*words[:3]))
+    assert raw.line() in (b":0", b"+OK")
+    with contextlib.suppress(ConnectionError):
+        raw.send(command(*words))
+        assert raw.rest() == b"-ERR Protocol error: too big request\r\n"
+    assert server.client().ping()
 
 
 CHAOS = """

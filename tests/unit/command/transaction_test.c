@@ -189,6 +189,31 @@ static void unwatch_discard_and_exec_forget_watched_keys(void **state)
     }
 }
 
+static void each_of_many_watched_keys_counts(void **state)
+{
+    struct world *world = *state;
+    enum { COUNT = 2000, STEP = 97 }; /* so many that the table of watches grows */
+    char line[64];
+    for (int changed = 0; changed < COUNT; changed += STEP) {
+        for (int i = 0; i < COUNT; i++) {
+            snprintf(line, sizeof(line), "WATCH key%d", i);
+            EXPECT(line, "OK");
+        }
+        snprintf(line, sizeof(line), "INCR other%d", changed);
+        EXPECT_BY(&world->other, line, ":1");
+        EXPECT("MULTI", "OK");
+        EXPECT("EXEC", "*0");
+        for (int i = 0; i < COUNT; i++) {
+            snprintf(line, sizeof(line), "WATCH key%d", i);
+            EXPECT(line, "OK");
+        }
+        snprintf(line, sizeof(line), "INCR key%d", changed);
+        EXPECT_BY(&world->other, line, ":1");
+        EXPECT("MULTI", "OK");
+        EXPECT("EXEC", "MISSING-LIST");
+    }
+}
+
 static void unwatch_inside_is_queued(void **state)
 {
     struct world *world = *state;
@@ -316,6 +341,7 @@ int main(void)
         WORLD_TEST(a_watched_missing_key_that_appears_stops_exec),
         WORLD_TEST(a_watched_key_that_expires_stops_exec),
         WORLD_TEST(unwatch_discard_and_exec_forget_watched_keys),
+        WORLD_TEST(each_of_many_watched_keys_counts),
         WORLD_TEST(unwatch_inside_is_queued),
         WORLD_TEST(ones_own_change_counts_too),
         WORLD_TEST(a_client_may_leave_in_the_middle),
