@@ -61,3 +61,12 @@ void alloc_free(void *block)
 {
     free(block);
 }
+
+/* mimalloc's; NULL where malloc is somebody else's. */
+extern void mi_collect(bool force) __attribute__((weak));
+
+void alloc_trim(void)
+{
+    if (mi_collect != NULL)
+        mi_collect(false);
+}

@@ -17,6 +17,9 @@ void *alloc_resize(void *block, size_t size);
 /* `alignment` is a power of two; the block is given back with alloc_free too. */
 void *alloc_aligned(size_t alignment, size_t size);
 void alloc_free(void *block);
+/* Gives the system back what has been free for a while, where the allocator does not do so of its
+ * own: to be called now and then, by a thread that may wait for it. */
+void alloc_trim(void);
 
 #if LARDER_FAULTS
 /* The `nth` allocation from now (1 is the next) fails, in any thread; 0 turns the hook off. */

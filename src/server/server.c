@@ -399,6 +399,7 @@ static void sample(struct server *server, struct sample *last)
                  "the wall clock is %lld ms away from the time keys expire by; absolute times from "
                  "clients are off by as much",
                  (long long)drift_ms);
+    alloc_trim(); /* what sent replies and closed connections have left */
     *last = (struct sample){now_ns, totals.commands, drifts};
 }
 

@@ -2,6 +2,7 @@
 """What connections do to the server: half-closed, deaf, huge, killed, and very many."""
 import contextlib
 import os
+import pathlib
 import random
 import signal
 import socket
@@ -209,6 +210,21 @@ def test_clients_killed_at_random_points_leave_nothing_behind(server):
     assert client.get("kept") == b"1"
     assert server.descriptors() <= before
     assert client.info("memory")["mem_clients_output"] == 0
+
+
+def test_memory_of_replies_goes_back_to_the_system(server):
+    maps = pathlib.Path(f"/proc/{server.process.pid}/maps").read_text()
+    if "mimalloc" not in maps:
+        pytest.skip("the C library's allocator keeps what it likes")
+    client = server.client()
+    client.set("k", b"v" * 15000)
+    before_kb = server.resident_kb()
+    raw = server.raw()
+    raw.send(command("MGET", *["k"] * 10000))
+    assert raw.line() == b"*10000"
+    assert server.resident_kb() > before_kb + 100000
+    raw.close()
+    harness.wait_until(lambda: server.resident_kb() < before_kb + 60000, "memory is given back")
 
 
 def test_ten_thousand_connections_leave_no_growth(server, many_descriptors):
