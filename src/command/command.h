@@ -66,8 +66,9 @@ struct call {
 
 /* What a handler tells the dispatcher. */
 enum outcome {
-    OUTCOME_DONE,      /* one reply was emitted */
-    OUTCOME_NEED_LOCK, /* nothing was emitted: lock the keys' shards and call again */
+    OUTCOME_DONE, /* one reply was emitted */
+    /* Nothing was emitted: lock the shards of the keys, or all if it has none, and call again. */
+    OUTCOME_NEED_LOCK,
 };
 
 typedef enum outcome command_handler(struct call *call);

@@ -2,7 +2,8 @@
  *
  * How a command runs follows from its row:
  *
- *   no keys              as it is; COMMAND_ALL_KEYS under every shard, COMMAND_EXECUTES under the
+ *   no keys              as it is, and again under every shard when the handler asks;
+ *                        COMMAND_ALL_KEYS under every shard at once, COMMAND_EXECUTES under the
  *                        shards of all that is queued and watched
  *   one key, READ        without a lock, and again under it when the handler asks
  *   one key              under the lock of its shard, no mark: one publication is atomic
@@ -307,7 +308,7 @@ void dispatch_run(struct client *client, struct request *request, int64_t now_ms
         run_all_keys(&call);
     } else if (UNLIKELY(flags & COMMAND_EXECUTES)) {
         run_queued(&call);
-    } else {
-        run_handler(&call);
+    } else if (run_handler(&call) == OUTCOME_NEED_LOCK) {
+        run_all_keys(&call);
     }
 }

@@ -154,9 +154,8 @@ static void names_visit(void *argument, struct bytes key, enum value_type type)
     names->count++;
 }
 
-static void names_answer(const struct names *names, struct reply *reply)
+static void names_answer_each(const struct names *names, struct reply *reply)
 {
-    reply->ops->list(reply, names->count);
     for (const struct chunk *chunk = names->first; chunk != NULL; chunk = chunk->next) {
         for (size_t at = 0; at < chunk->size;) {
             size_t size;
@@ -166,6 +165,12 @@ static void names_answer(const struct names *names, struct reply *reply)
             at += size;
         }
     }
+}
+
+static void names_answer(const struct names *names, struct reply *reply)
+{
+    reply->ops->list(reply, names->count);
+    names_answer_each(names, reply);
 }
 
 enum outcome key_keys(struct call *call)
@@ -232,6 +237,23 @@ enum outcome key_scan(struct call *call)
         call->reply->ops->bytes(call->reply, bytes_of(text, number_format_u64(text, cursor)));
         names_answer(&names, call->reply);
     }
+    names_deinit(&names);
+    return OUTCOME_DONE;
+}
+
+enum outcome key_randomkey(struct call *call)
+{
+    struct names names;
+    names_init(&names, BYTES("*"), bytes_of(NULL, 0));
+    enum find found = keyspace_random(&call->access, names_visit, &names);
+    if (found == FIND_LOCK)
+        return OUTCOME_NEED_LOCK;
+    if (names.failed)
+        reply_status(call->reply, STATUS_NO_MEMORY);
+    else if (found == FIND_MISSING)
+        call->reply->ops->missing(call->reply);
+    else
+        names_answer_each(&names, call->reply);
     names_deinit(&names);
     return OUTCOME_DONE;
 }

@@ -32,7 +32,7 @@ static bool check_entry(const struct shard *shard, uint32_t db, const struct buc
     uint64_t hash = hash_bytes(key.data, key.size, shard->engine->hash_seed), position;
     CHECK(shard_of(shard->engine, hash, &position) == shard);
     CHECK(slot_tagged(slot, hash));
-    CHECK(entry_db(entry) == db);
+    CHECK(shard->db_of[entry_table(entry)] == db);
     CHECK(view_bucket(shard_view(shard, db), position) == head);
     struct place place;
     CHECK(table_locate(shard, entry, &place)); /* so no key stands there twice */
@@ -85,6 +85,7 @@ static bool check_shard(struct shard *shard)
     struct census all = {0};
     for (uint32_t db = 0; db < ENGINE_DATABASES; db++) {
         const struct view *view = shard_view(shard, db);
+        CHECK(shard->db_of[shard->table_of[db]] == db);
         struct census census = {0};
         if (view->array != NULL &&
             !check_array(shard, db, view->array, view->moved, view->bucket_count, &census))

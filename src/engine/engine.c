@@ -93,6 +93,7 @@ enum status engine_thread_register(struct engine *engine, struct engine_thread *
         if (thread != NULL) {
             memset(thread, 0, sizeof *thread);
             thread->engine = engine;
+            thread->random = random_seed();
             epoch_add(&engine->epoch, &thread->record);
         }
     } else {

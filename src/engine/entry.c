@@ -62,7 +62,7 @@ struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, i
     }
     atomic_init(&entry->mark, 0);
     entry->form = form;
-    entry->key_size_db = (uint16_t)((key_blob != NULL ? 0 : key_size << 4) | plan->db);
+    entry->key_size_table = (uint16_t)((key_blob != NULL ? 0 : key_size << 4) | plan->table);
     entry->value_size = (uint32_t)plan->value_size;
     char *expiry = entry->rest + key_size;
     if (form & EXPIRY_SHORT) {

@@ -46,9 +46,9 @@ enum entry_form {
 enum { KEY_SHORT_MAX = 4095, EXPIRY_SHORT_SIZE = 5, EXPIRY_LONG_SIZE = 8 };
 
 struct entry {
-    _Atomic uint8_t mark; /* for the eviction policy: the one byte readers may write */
-    uint8_t form;         /* enum entry_form and its flags */
-    uint16_t key_size_db; /* key size << 4 | database */
+    _Atomic uint8_t mark;    /* for the eviction policy: the one byte readers may write */
+    uint8_t form;            /* enum entry_form and its flags */
+    uint16_t key_size_table; /* key size << 4 | table number */
     uint32_t value_size;
     char rest[];
 };
@@ -64,9 +64,10 @@ static inline bool entry_expires(const struct entry *entry)
     return (entry->form & (EXPIRY_SHORT | EXPIRY_LONG)) != 0;
 }
 
-static inline uint32_t entry_db(const struct entry *entry)
+/* Of the table in its shard (struct shard): databases may swap theirs. */
+static inline uint32_t entry_table(const struct entry *entry)
 {
-    return entry->key_size_db & 15u;
+    return entry->key_size_table & 15u;
 }
 
 /* Bytes that the key, or the pointer to its blob, takes in the entry. */
@@ -74,7 +75,7 @@ static inline size_t entry_key_room(const struct entry *entry)
 {
     if (__builtin_expect((entry->form & KEY_LONG) != 0, 0))
         return sizeof(struct blob *);
-    return (uint32_t)entry->key_size_db >> 4;
+    return (uint32_t)entry->key_size_table >> 4;
 }
 
 static inline struct blob *entry_key_blob(const struct entry *entry)
@@ -160,9 +161,9 @@ struct shard;
 struct entry_plan {
     struct bytes key;
     struct blob *key_blob; /* a long key that already lies in a blob, or NULL */
-    uint32_t db;
-    int64_t expires_ms; /* 0: never */
-    uint8_t form;       /* without flags */
+    uint32_t table;        /* its number */
+    int64_t expires_ms;    /* 0: never */
+    uint8_t form;          /* without flags */
     size_t value_size;
     size_t room; /* bytes to reserve behind the key: value_size, 8, or more for FORM_EDIT */
     enum limit limit;

@@ -31,7 +31,7 @@ static bool sweep_entry(struct shard *shard, struct slab *slab, uint32_t index, 
     if (!table_locate(shard, entry, &place))
         return false; /* retired or flushed: gone already */
     struct bytes key = entry_key(entry);
-    uint32_t db = entry_db(entry);
+    uint32_t db = shard->db_of[entry_table(entry)];
     watch_table_touch(shard, db, key, hash_bytes(key.data, key.size, shard->engine->hash_seed));
     table_remove(shard, db, &place);
     table_step(shard, db, 1);

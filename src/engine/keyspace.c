@@ -43,12 +43,14 @@ static __attribute__((noinline)) bool fill_unusual(struct value *out, const stru
     case FORM_EDIT:
         if (!locked)
             return false;
+        out->in_place = true;
         out->data = entry_tail(entry);
         out->size = entry->value_size;
         return true;
     case FORM_EDIT_BLOB:
         if (!locked)
             return false;
+        out->in_place = true;
         break;
     }
     out->blob = entry_blob(entry);
@@ -62,10 +64,12 @@ static inline bool value_fill(struct value *out, const struct entry *entry, bool
 {
     out->blob = NULL;
     out->is_integer = false;
+    out->in_place = false;
     out->type = VALUE_STRING;
     if (__builtin_expect((entry->form & (FORM_MASK | KEY_LONG)) != FORM_STRING, 0))
         return fill_unusual(out, entry, locked);
-    out->data = entry->rest + ((uint32_t)entry->key_size_db >> 4) + entry_expiry_size(entry->form);
+    out->data =
+        entry->rest + ((uint32_t)entry->key_size_table >> 4) + entry_expiry_size(entry->form);
     out->size = entry->value_size;
     return true;
 }
@@ -154,7 +158,7 @@ bool keyspace_find_fast(const struct access *access, const char *key_data, size_
         return false;
     ENGINE_PAUSE(PAUSE_SLOT_READ);
     const struct entry *entry = slot_entry(slot);
-    if ((uint32_t)entry->key_size_db >> 4 != key_size ||
+    if ((uint32_t)entry->key_size_table >> 4 != key_size ||
         !memory_equal_short(entry->rest, key_data, key_size))
         return false;
     const char *behind_key = entry->rest + key_size;
@@ -172,6 +176,7 @@ bool keyspace_find_fast(const struct access *access, const char *key_data, size_
     out->expires_ms = expires_ms;
     out->blob = NULL;
     out->is_integer = false;
+    out->in_place = false;
     out->type = VALUE_STRING;
     ENGINE_PAUSE(PAUSE_VALUE_READ);
     if (!unmarked_since(shard, marks))
@@ -299,7 +304,7 @@ static struct entry *build_integer(struct shard *shard, const struct access *acc
                                    struct bytes key, int64_t expires_ms, int64_t number)
 {
     struct entry_plan plan = {.key = key,
-                              .db = access->db,
+                              .table = shard->table_of[access->db],
                               .expires_ms = expires_ms,
                               .form = FORM_INTEGER,
                               .value_size = 8,
@@ -316,7 +321,7 @@ static struct entry *build_blob(struct shard *shard, const struct access *access
                                 size_t size)
 {
     struct entry_plan plan = {.key = key,
-                              .db = access->db,
+                              .table = shard->table_of[access->db],
                               .expires_ms = expires_ms,
                               .form = (uint8_t)form,
                               .value_size = size,
@@ -349,7 +354,7 @@ static struct entry *build_value(struct shard *shard, const struct access *acces
         entry = build_integer(shard, access, key, expires_ms, number);
     } else {
         struct entry_plan plan = {.key = key,
-                                  .db = access->db,
+                                  .table = shard->table_of[access->db],
                                   .expires_ms = expires_ms,
                                   .form = FORM_STRING,
                                   .value_size = value.size,
@@ -363,21 +368,21 @@ static struct entry *build_value(struct shard *shard, const struct access *acces
     return entry;
 }
 
-/* The same value under another key or with another expiry: a change that stores nothing new. */
+/* The same value under another key or with another expiry. A blob is shared, not copied. */
 static struct entry *build_clone(struct shard *shard, const struct access *access,
                                  const struct entry *old, struct bytes key, struct blob *key_blob,
-                                 int64_t expires_ms)
+                                 int64_t expires_ms, enum limit limit)
 {
     uint8_t form = old->form & FORM_MASK;
     size_t room = form == FORM_STRING || form == FORM_EDIT ? old->value_size : 8;
     struct entry_plan plan = {.key = key,
                               .key_blob = key_blob,
-                              .db = access->db,
+                              .table = shard->table_of[access->db],
                               .expires_ms = expires_ms,
                               .form = form,
                               .value_size = old->value_size,
                               .room = room,
-                              .limit = LIMIT_PASSED};
+                              .limit = limit};
     struct entry *entry = entry_create(shard, &plan, access->now_ms);
     if (entry == NULL)
         return NULL;
@@ -541,7 +546,7 @@ static struct entry *build_edit(struct shard *shard, const struct access *access
     char *into;
     if (room < BLOB_VALUE_SIZE_MIN) {
         struct entry_plan plan = {.key = key,
-                                  .db = access->db,
+                                  .table = shard->table_of[access->db],
                                   .expires_ms = expires_ms,
                                   .form = FORM_EDIT,
                                   .value_size = size,
@@ -612,6 +617,12 @@ bool keyspace_delete(struct access *access, const struct key *key)
     return true;
 }
 
+/* To be shared by another entry of the same key. */
+static struct blob *key_blob_of(const struct entry *entry)
+{
+    return (entry->form & KEY_LONG) != 0 ? entry_key_blob(entry) : NULL;
+}
+
 enum status keyspace_set_expiry(struct access *access, const struct key *key, int64_t expires_ms)
 {
     struct target target;
@@ -625,11 +636,21 @@ enum status keyspace_set_expiry(struct access *access, const struct key *key, in
         watch_table_touch(target.shard, access->db, key->bytes, key->hash);
         return STATUS_OK;
     }
-    struct blob *key_blob =
-        (target.entry->form & KEY_LONG) != 0 ? entry_key_blob(target.entry) : NULL;
+    return publish(access, key, &target,
+                   build_clone(target.shard, access, target.entry, key->bytes,
+                               key_blob_of(target.entry), expires_ms, LIMIT_PASSED));
+}
+
+/* The same value and expiry at `to`, replacing what is there. */
+static enum status put_clone(struct access *access, const struct key *to,
+                             const struct entry *source, struct blob *key_blob, enum limit limit)
+{
+    struct target target;
+    find_target(access, to, &target);
+    int64_t expires_ms = entry_expires_ms(source, access->engine->start_ms);
     return publish(
-        access, key, &target,
-        build_clone(target.shard, access, target.entry, key->bytes, key_blob, expires_ms));
+        access, to, &target,
+        build_clone(target.shard, access, source, to->bytes, key_blob, expires_ms, limit));
 }
 
 enum status keyspace_rename(struct access *access, const struct key *from, const struct key *to)
@@ -639,18 +660,55 @@ enum status keyspace_rename(struct access *access, const struct key *from, const
     ENSURE(source.entry != NULL);
     if (bytes_equal(from->bytes, to->bytes))
         return STATUS_OK;
-    struct target target;
-    find_target(access, to, &target);
-    int64_t expires_ms = entry_expires_ms(source.entry, access->engine->start_ms);
-    enum status status =
-        publish(access, to, &target,
-                build_clone(target.shard, access, source.entry, to->bytes, NULL, expires_ms));
+    enum status status = put_clone(access, to, source.entry, NULL, LIMIT_PASSED);
     if (status != STATUS_OK)
         return status;
     /* The insertion may have moved the source's bucket. */
     find_target(access, from, &source);
     remove_target(access, from, &source);
     return STATUS_OK;
+}
+
+enum status keyspace_copy(struct access *access, const struct key *from, uint32_t to_db,
+                          const struct key *to)
+{
+    struct target source;
+    find_target(access, from, &source);
+    ENSURE(source.entry != NULL);
+    struct access there = *access;
+    there.db = to_db;
+    return put_clone(&there, to, source.entry, NULL, LIMIT_HOLDS);
+}
+
+enum status keyspace_move(struct access *access, const struct key *key, uint32_t to_db)
+{
+    struct target source;
+    find_target(access, key, &source);
+    ENSURE(source.entry != NULL && to_db != access->db);
+    struct access there = *access;
+    there.db = to_db;
+    /* Two changes, but one key: its shard may be locked without a mark. */
+    bool mark = !shard_marked(source.shard);
+    if (mark)
+        shard_mark(source.shard);
+    enum status status =
+        put_clone(&there, key, source.entry, key_blob_of(source.entry), LIMIT_PASSED);
+    if (status == STATUS_OK)
+        remove_target(access, key, &source); /* the other database's table alone has changed */
+    if (mark)
+        shard_unmark(source.shard);
+    return status;
+}
+
+void keyspace_swap(struct access *access, uint32_t db_a, uint32_t db_b)
+{
+    ENSURE(access->locked);
+    for (uint32_t i = 0; i < access->engine->shard_count; i++) {
+        struct shard *shard = &access->engine->shards[i];
+        watch_table_touch_swapped(shard, access, db_a, db_b);
+        table_swap(shard, db_a, db_b);
+        ENGINE_PAUSE(PAUSE_PUBLISHED);
+    }
 }
 
 void keyspace_flush(struct access *access, uint32_t db)
@@ -743,4 +801,78 @@ uint64_t keyspace_scan(struct access *access, uint64_t cursor, uint64_t count,
     if (!access->locked)
         shard_unlock(shard);
     return from;
+}
+
+/* ---- a key at random */
+
+/* Where there are so few keys, the random one is found by counting through them. */
+enum { COUNTED_MAX = 128, CHAIN_USUAL = 16, FAIR_TRIES = 100, TRIES = 200 };
+
+/* The next of a sequence that differs from thread to thread (splitmix64). */
+static uint64_t next_random(struct engine_thread *thread)
+{
+    uint64_t mixed = thread->random += 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    return mixed ^ mixed >> 31;
+}
+
+/* Hands on the key that comes after `skip` others, or counts only. */
+struct pick {
+    uint64_t skip, seen;
+    keyspace_visit *visit; /* NULL: nobody wants it (any more) */
+    void *argument;
+};
+
+static void pick_visit(void *argument, struct bytes key, enum value_type type)
+{
+    struct pick *pick = argument;
+    if (pick->seen++ == pick->skip && pick->visit != NULL)
+        pick->visit(pick->argument, key, type);
+}
+
+/* One bucket at random and in it one place of CHAIN_USUAL, which may be empty: so every key is as
+ * likely, however full its bucket. Not `fair`: whoever is in the bucket. */
+static bool pick_from_bucket(struct access *access, bool fair, keyspace_visit *visit,
+                             void *argument)
+{
+    uint64_t position;
+    struct shard *shard = shard_of(access->engine, next_random(access->thread), &position);
+    if (!access->locked)
+        shard_lock(shard);
+    const struct bucket *bucket = view_bucket(shard_view(shard, access->db), position);
+    struct pick pick = {.visit = NULL};
+    visit_bucket(access, bucket, 0, pick_visit, &pick);
+    uint64_t places = fair && pick.seen < CHAIN_USUAL ? CHAIN_USUAL : pick.seen;
+    bool found = false;
+    if (pick.seen != 0) {
+        uint64_t place = next_random(access->thread) % places;
+        found = place < pick.seen;
+        pick = (struct pick){.skip = place, .visit = visit, .argument = argument};
+        if (found)
+            visit_bucket(access, bucket, 0, pick_visit, &pick);
+    }
+    if (!access->locked)
+        shard_unlock(shard);
+    return found;
+}
+
+enum find keyspace_random(struct access *access, keyspace_visit *visit, void *argument)
+{
+    uint64_t keys = engine_key_count(access->engine, access->db);
+    for (int i = 0; i < TRIES && keys > COUNTED_MAX; i++)
+        if (pick_from_bucket(access, i < FAIR_TRIES, visit, argument))
+            return FIND_FOUND;
+    while (keys > 0) {
+        struct pick pick = {
+            .skip = next_random(access->thread) % keys, .visit = visit, .argument = argument};
+        uint64_t cursor = 0;
+        do
+            cursor = keyspace_scan(access, cursor, CHAIN_USUAL, pick_visit, &pick);
+        while (cursor != 0 && pick.seen <= pick.skip);
+        if (pick.seen > pick.skip)
+            return FIND_FOUND;
+        keys = pick.seen; /* the others have expired or gone */
+    }
+    return access->locked ? FIND_MISSING : FIND_LOCK;
 }

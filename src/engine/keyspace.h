@@ -68,6 +68,7 @@ struct value {
     struct blob *blob; /* the value lies in this blob (blob_hold keeps it), or NULL */
     int64_t integer;   /* valid when is_integer */
     bool is_integer;   /* stored as a number; data is its decimal form */
+    bool in_place;     /* kept in a form that changes in place (APPEND, SETRANGE) */
     uint8_t type;      /* enum value_type */
     char digits[24];
 };
@@ -125,6 +126,16 @@ enum status keyspace_set_expiry(struct access *access, const struct key *key, in
 /* `from` must exist; `to` is replaced. Expiry moves along. */
 enum status keyspace_rename(struct access *access, const struct key *from, const struct key *to)
     MUST_USE;
+/* `from` must exist; `to` in the other (or the same) database is replaced. Expiry is copied. Needs
+ * both keys' shards. */
+enum status keyspace_copy(struct access *access, const struct key *from, uint32_t to_db,
+                          const struct key *to) MUST_USE;
+/* To another database. The key must exist here; there it is replaced. Expiry moves along. One step
+ * for all readers, whether the lock carries a mark or not. */
+enum status keyspace_move(struct access *access, const struct key *key, uint32_t to_db) MUST_USE;
+/* Two databases swap their keys, in constant time but for the keys that are watched. Needs every
+ * shard locked and marked. */
+void keyspace_swap(struct access *access, uint32_t db_a, uint32_t db_b);
 /* All keys of one database, in constant time; memory follows in the background. Needs every shard
  * locked. */
 void keyspace_flush(struct access *access, uint32_t db);
@@ -138,5 +149,9 @@ void keyspace_flush(struct access *access, uint32_t db);
 typedef void keyspace_visit(void *argument, struct bytes key, enum value_type type);
 uint64_t keyspace_scan(struct access *access, uint64_t cursor, uint64_t count,
                        keyspace_visit *visit, void *argument);
+
+/* Visits one key of the database at random. FIND_LOCK: none was met, but only an access that has
+ * all shards locked can tell that there is none. Locks as keyspace_scan does. */
+enum find keyspace_random(struct access *access, keyspace_visit *visit, void *argument);
 
 #endif

@@ -65,16 +65,14 @@ void lockset_acquire(struct lockset *set, struct engine *engine, bool mark)
     if (!mark)
         return;
     for (EACH_MEMBER(set, i))
-        counter_add(&engine->shards[i].marks, 1);
-    /* Publications are release stores, so whoever sees one sees all marks. */
+        shard_mark(&engine->shards[i]);
 }
 
 void lockset_release(struct lockset *set, struct engine *engine)
 {
     if (set->marked)
         for (EACH_MEMBER(set, i))
-            atomic_store_explicit(&engine->shards[i].marks,
-                                  counter_get(&engine->shards[i].marks) + 1, memory_order_release);
+            shard_unmark(&engine->shards[i]);
     for (EACH_MEMBER(set, i))
         shard_unlock(&engine->shards[i]);
 }

@@ -14,6 +14,8 @@ enum status shard_init(struct shard *shard, struct engine *engine)
     slab_heap_init(&shard->heap, &engine->pages);
     for (uint32_t db = 0; db < ENGINE_DATABASES; db++)
         atomic_init(&shard->views[db], view_empty());
+    for (uint8_t db = 0; db < ENGINE_DATABASES; db++)
+        shard->table_of[db] = shard->db_of[db] = db;
     shard->retired = alloc_get(RETIRED_ROOM_MIN * sizeof *shard->retired);
     if (shard->retired == NULL)
         return STATUS_NO_MEMORY;

@@ -70,6 +70,9 @@ struct shard {
     void *spares; /* overflow buckets ready for use, chained through their first word */
     _Atomic uint64_t retired_bytes; /* written under the lock, read by anybody */
     _Atomic uint64_t table_bytes;   /* likewise */
+    /* Entries carry the number of their table, so that databases can swap tables without touching
+     * them. Which number a database has now, and the other way round. */
+    uint8_t table_of[ENGINE_DATABASES], db_of[ENGINE_DATABASES];
     struct table_counts counts[ENGINE_DATABASES];
     struct shard_counters counters;
     struct slab_heap heap;
@@ -84,6 +87,7 @@ struct engine_thread {
     _Alignas(64) struct epoch_record record;
     struct engine *engine;
     uint32_t ticks;
+    uint64_t random; /* state of keyspace_random */
     _Atomic uint64_t hits, misses, read_retries, read_locked;
 };
 
@@ -118,6 +122,27 @@ void shard_deinit(struct shard *shard);
 /* Taking the lock opens a write: the write counter is odd until it is released. */
 void shard_lock(struct shard *shard);
 void shard_unlock(struct shard *shard);
+
+/* Around the publications of a change of several entries; the counter is odd within. */
+static inline void shard_mark(struct shard *shard)
+{
+    /* Publications are release stores, so whoever sees one sees the mark. */
+    atomic_store_explicit(&shard->marks,
+                          atomic_load_explicit(&shard->marks, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+static inline void shard_unmark(struct shard *shard)
+{
+    atomic_store_explicit(&shard->marks,
+                          atomic_load_explicit(&shard->marks, memory_order_relaxed) + 1,
+                          memory_order_release);
+}
+
+static inline bool shard_marked(const struct shard *shard)
+{
+    return (atomic_load_explicit(&shard->marks, memory_order_relaxed) & 1) != 0;
+}
 
 /* Ensures that `count` more things can be retired. False: not now. Under the lock, as all below. */
 bool shard_retire_ready(struct shard *shard, uint32_t count);

@@ -215,7 +215,7 @@ bool table_locate(const struct shard *shard, const struct entry *entry, struct p
     struct bytes key = entry_key(entry);
     uint64_t hash = hash_bytes(key.data, key.size, shard->engine->hash_seed), position;
     shard_of(shard->engine, hash, &position);
-    struct view *view = shard_view(shard, entry_db(entry));
+    struct view *view = shard_view(shard, shard->db_of[entry_table(entry)]);
     return table_probe(view, position, hash, key, place) == entry;
 }
 
@@ -399,7 +399,28 @@ bool table_step(struct shard *shard, uint32_t db, uint32_t count)
     return view->moved < due;
 }
 
-/* ---- flushing */
+/* ---- whole tables */
+
+static void counter_swap(_Atomic uint64_t *a, _Atomic uint64_t *b)
+{
+    uint64_t value = counter_get(a);
+    atomic_store_explicit(a, counter_get(b), memory_order_relaxed);
+    atomic_store_explicit(b, value, memory_order_relaxed);
+}
+
+void table_swap(struct shard *shard, uint32_t db_a, uint32_t db_b)
+{
+    struct view *view = shard_view(shard, db_a);
+    publish_view(shard, db_a, shard_view(shard, db_b));
+    publish_view(shard, db_b, view);
+    counter_swap(&shard->counts[db_a].items, &shard->counts[db_b].items);
+    counter_swap(&shard->counts[db_a].expiring, &shard->counts[db_b].expiring);
+    uint8_t table = shard->table_of[db_a];
+    shard->table_of[db_a] = shard->table_of[db_b];
+    shard->table_of[db_b] = table;
+    shard->db_of[shard->table_of[db_a]] = (uint8_t)db_a;
+    shard->db_of[shard->table_of[db_b]] = (uint8_t)db_b;
+}
 
 void table_flush(struct shard *shard, uint32_t db)
 {

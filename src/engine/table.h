@@ -145,7 +145,7 @@ static inline bool entry_has_key(const struct entry *entry, struct bytes key)
     /* An entry with a long key shows size 0 here. */
     if (__builtin_expect(key.size - 1 >= KEY_SHORT_MAX, 0))
         return bytes_equal(entry_key(entry), key);
-    return (uint32_t)entry->key_size_db >> 4 == key.size &&
+    return (uint32_t)entry->key_size_table >> 4 == key.size &&
            memory_equal(entry->rest, key.data, key.size);
 }
 
@@ -234,6 +234,8 @@ bool table_locate(const struct shard *shard, const struct entry *entry, struct p
  * do. May do nothing while memory is short. Every insert and remove is followed by a step, once no
  * place and no spare bucket is counted on any more. */
 bool table_step(struct shard *shard, uint32_t db, uint32_t count);
+/* The databases swap their tables. Under all locks, with marks. */
+void table_swap(struct shard *shard, uint32_t db_a, uint32_t db_b);
 /* Sets the table aside to be emptied by table_bury, and starts an empty one. */
 void table_flush(struct shard *shard, uint32_t db);
 /* Frees up to `count` buckets' worth of flushed entries. True: more to do. */

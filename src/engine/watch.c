@@ -152,6 +152,31 @@ void watch_table_touch_all(struct shard *shard, uint32_t db)
         }
 }
 
+/* A key that has expired by now is unlinked, and its watchers are told. */
+static bool watch_key_alive(const struct watch *watch, const struct access *access, uint32_t db)
+{
+    struct access look = *access;
+    look.db = db;
+    struct key key = {watch_key(watch), watch->hash};
+    struct value ignored;
+    return keyspace_peek(&look, &key, &ignored) == FIND_FOUND;
+}
+
+void watch_table_touch_swapped(struct shard *shard, const struct access *access, uint32_t db_a,
+                               uint32_t db_b)
+{
+    if (shard->watch_count == 0)
+        return;
+    for (uint32_t i = 0; i < WATCH_BUCKETS; i++)
+        for (struct watch *watch = shard->watches[i]; watch != NULL; watch = watch->next) {
+            if (watch->db != db_a && watch->db != db_b)
+                continue;
+            bool alive_a = watch_key_alive(watch, access, db_a);
+            if (watch_key_alive(watch, access, db_b) || alive_a)
+                atomic_store_explicit(&watch->owner->dirty, true, memory_order_relaxed);
+        }
+}
+
 void watch_table_deinit(struct shard *shard)
 {
     alloc_free(shard->watches);
