@@ -155,8 +155,9 @@ enum option_flag {
     OPTION_PX = 1 << 6,
     OPTION_EXAT = 1 << 7,
     OPTION_PXAT = 1 << 8,
-    /* Of each of these sets a request may name one; the same one twice is allowed. */
-    OPTIONS_CONDITION = OPTION_NX | OPTION_XX,
+    OPTION_IFEQ = 1 << 9,
+    /* Of each of these sets a request may name one; the same one twice is allowed, but for IFEQ. */
+    OPTIONS_CONDITION = OPTION_NX | OPTION_XX | OPTION_IFEQ,
     OPTIONS_TIME = OPTION_EX | OPTION_PX | OPTION_EXAT | OPTION_PXAT,
     OPTIONS_EXPIRY = OPTIONS_TIME | OPTION_KEEPTTL | OPTION_PERSIST,
 };
@@ -170,6 +171,7 @@ static const struct option {
     {"px", OPTION_PX, OPTIONS_EXPIRY, EXPIRE_POSITIVE},
     {"nx", OPTION_NX, OPTIONS_CONDITION, 0},
     {"xx", OPTION_XX, OPTIONS_CONDITION, 0},
+    {"ifeq", OPTION_IFEQ, OPTIONS_CONDITION, 0},
     {"get", OPTION_GET, 0, 0},
     {"keepttl", OPTION_KEEPTTL, OPTIONS_EXPIRY, 0},
     {"persist", OPTION_PERSIST, OPTIONS_EXPIRY, 0},
@@ -179,8 +181,9 @@ static const struct option {
 
 struct chosen_options {
     uint32_t flags;
-    uint32_t form;     /* of the time, when flags & OPTIONS_TIME */
-    struct bytes time; /* as given */
+    uint32_t form;      /* of the time, when flags & OPTIONS_TIME */
+    struct bytes time;  /* as given */
+    struct bytes equal; /* what the value must be, when flags & OPTION_IFEQ */
 };
 
 static const struct option *find_option(struct bytes name)
@@ -196,17 +199,21 @@ static const struct option *find_option(struct bytes name)
 static bool parse_options(const struct call *call, uint32_t first, uint32_t allowed,
                           struct chosen_options *out)
 {
-    out->flags = 0;
+    out->flags = out->form = 0;
     for (uint32_t i = first; i < call->argc; i++) {
         const struct option *option = find_option(call->argv[i]);
         if (option == NULL || !(option->flag & allowed) ||
-            (out->flags & option->exclusive & ~option->flag))
+            (out->flags & option->exclusive & ~option->flag) ||
+            (out->flags & option->flag & OPTION_IFEQ))
             return false;
-        if (option->flag & OPTIONS_TIME) {
+        if (option->flag & (OPTIONS_TIME | OPTION_IFEQ)) {
             if (++i == call->argc)
                 return false;
-            out->time = call->argv[i];
-            out->form = option->form;
+            if (option->flag & OPTION_IFEQ)
+                out->equal = call->argv[i];
+            else
+                out->time = call->argv[i];
+            out->form |= option->form;
         }
         out->flags |= option->flag;
     }
@@ -215,23 +222,31 @@ static bool parse_options(const struct call *call, uint32_t first, uint32_t allo
 
 /* ---- setting */
 
-/* SET and its relatives: `flags` of NX, XX and GET decide about the write and the answer. */
-static enum outcome set_value(struct call *call, uint32_t flags, uint32_t value_index,
-                              int64_t expires_ms)
+static bool holds(const struct value *value, struct bytes content)
 {
+    return bytes_equal(bytes_of(value->data, value->size), content);
+}
+
+/* SET and its relatives: the conditions and GET decide about the write and the answer. */
+static enum outcome set_value(struct call *call, const struct chosen_options *chosen,
+                              uint32_t value_index, int64_t expires_ms)
+{
+    uint32_t flags = chosen->flags;
     struct key key = call_key(call);
     struct value old;
     enum find found = FIND_MISSING;
     if (flags & OPTION_GET) {
         found = keyspace_find(&call->access, &key, &old);
-        if (found == FIND_FOUND && !is_string(&old))
-            return call_status(call, STATUS_WRONG_TYPE);
     } else if (flags & OPTIONS_CONDITION) {
         found = keyspace_peek(&call->access, &key, &old);
     }
-
     bool exists = found == FIND_FOUND;
-    bool refused = exists ? (flags & OPTION_NX) != 0 : (flags & OPTION_XX) != 0;
+    if (exists && (flags & (OPTION_GET | OPTION_IFEQ)) && !is_string(&old))
+        return call_status(call, STATUS_WRONG_TYPE);
+
+    bool refused = exists ? (flags & OPTION_NX) != 0 : (flags & (OPTION_XX | OPTION_IFEQ)) != 0;
+    if (exists && (flags & OPTION_IFEQ))
+        refused = !holds(&old, chosen->equal);
     if (!refused) {
         enum status status = keyspace_set(&call->access, &key, call->argv[value_index], expires_ms,
                                           call_take_blob(call, value_index));
@@ -262,12 +277,13 @@ enum outcome string_set(struct call *call)
         if (chosen.flags & OPTION_KEEPTTL)
             expires_ms = EXPIRES_KEEP;
     }
-    return set_value(call, chosen.flags, 2, expires_ms);
+    return set_value(call, &chosen, 2, expires_ms);
 }
 
 enum outcome string_getset(struct call *call)
 {
-    return set_value(call, OPTION_GET, 2, EXPIRES_NEVER);
+    const struct chosen_options get = {.flags = OPTION_GET};
+    return set_value(call, &get, 2, EXPIRES_NEVER);
 }
 
 enum outcome string_setnx(struct call *call)
@@ -288,7 +304,8 @@ static enum outcome set_with_time(struct call *call, uint32_t form)
     int64_t expires_ms;
     if (!expire_parse(call, call->argv[2], form, &expires_ms))
         return OUTCOME_DONE;
-    return set_value(call, 0, 3, expires_ms);
+    const struct chosen_options none = {0};
+    return set_value(call, &none, 3, expires_ms);
 }
 
 enum outcome string_setex(struct call *call)
@@ -375,6 +392,17 @@ enum outcome string_getdel(struct call *call)
         return call_status(call, STATUS_WRONG_TYPE);
     keyspace_delete(&call->access, &key);
     return answer_value(call, FIND_FOUND, &value);
+}
+
+enum outcome string_delifeq(struct call *call)
+{
+    struct key key = call_key(call);
+    struct value value;
+    if (keyspace_peek(&call->access, &key, &value) == FIND_MISSING)
+        return call_integer(call, 0);
+    if (!is_string(&value))
+        return call_status(call, STATUS_WRONG_TYPE);
+    return call_integer(call, holds(&value, call->argv[2]) && keyspace_delete(&call->access, &key));
 }
 
 enum outcome string_getex(struct call *call)

@@ -73,6 +73,49 @@ static void set_conditions_hold_alone_and_with_get(void **state)
     EXPECT("SET k x NX NX", "NOT-STORED");
 }
 
+static void ifeq_compares_before_it_writes(void **state)
+{
+    struct world *world = *state;
+    EXPECT("SET k v IFEQ x", "NOT-STORED");
+    EXPECT("SET k v IFEQ x GET", "MISSING");
+    EXPECT("EXISTS k", ":0");
+    EXPECT("SET k 10", "STORED");
+    EXPECT("SET k b IFEQ 1", "NOT-STORED");
+    EXPECT("SET k b IFEQ 010", "NOT-STORED");
+    EXPECT("SET k b ifeq 10 EX 5", "STORED");
+    EXPECT("TTL k", ":5");
+    EXPECT("SET k c IFEQ 10 GET", "\"b\"");
+    EXPECT("SET k c IFEQ b GET", "\"b\"");
+    EXPECT("GET k", "\"c\"");
+    EXPECT("SET k d IFEQ c NX", SYNTAX);
+    EXPECT("SET k d XX IFEQ c", SYNTAX);
+    EXPECT("SET k d IFEQ c IFEQ c", SYNTAX);
+    EXPECT("SET k d IFEQ", SYNTAX);
+    EXPECT("GETEX k IFEQ c", SYNTAX);
+    EXPECT("SET k '' IFEQ c", "STORED");
+    EXPECT("SET k d IFEQ ''", "STORED");
+    EXPECT("GET k", "\"d\"");
+}
+
+static void delifeq_deletes_what_holds_the_value(void **state)
+{
+    struct world *world = *state;
+    EXPECT("DELIFEQ k v", ":0");
+    EXPECT("SET k 7", "STORED");
+    EXPECT("DELIFEQ k 8", ":0");
+    EXPECT("DELIFEQ k 07", ":0");
+    EXPECT("DELIFEQ k 7", ":1");
+    EXPECT("EXISTS k", ":0");
+    EXPECT("APPEND k abc", ":3");
+    EXPECT("APPEND k def", ":6");
+    EXPECT("DELIFEQ k abc", ":0");
+    EXPECT("DELIFEQ k abcdef", ":1");
+    EXPECT("SET k v PX 10", "STORED");
+    world->now_ms += 10;
+    EXPECT("DELIFEQ k v", ":0");
+    EXPECT("DELIFEQ k", WRONG_ARITY("delifeq"));
+}
+
 static void set_decides_about_the_expiry(void **state)
 {
     struct world *world = *state;
@@ -264,6 +307,102 @@ static void getrange_clamps_its_indexes(void **state)
     EXPECT("GETRANGE n 1 2", "\"23\"");
 }
 
+static void substr_is_getrange(void **state)
+{
+    struct world *world = *state;
+    EXPECT("SET k abcdef", "STORED");
+    EXPECT("SUBSTR k 1 -2", "\"bcde\"");
+    EXPECT("SUBSTR k a 1", NOT_INTEGER);
+    EXPECT("SUBSTR k 1", WRONG_ARITY("substr"));
+}
+
+/* Whether `part` is `whole` without some bytes. */
+static bool is_subsequence(const char *part, size_t size, const char *whole)
+{
+    for (; size > 0 && *whole != '\0'; whole++) {
+        if (*part == *whole) {
+            part++;
+            size--;
+        }
+    }
+    return size == 0;
+}
+
+/* By trying all subsequences of `a`. */
+static size_t naive_lcs_size(const char *a, const char *b)
+{
+    size_t best = 0, size = strlen(a);
+    for (uint32_t mask = 0; mask < 1U << size; mask++) {
+        char part[32];
+        size_t count = 0;
+        for (size_t i = 0; i < size; i++)
+            if (mask >> i & 1)
+                part[count++] = a[i];
+        if (count > best && is_subsequence(part, count, b))
+            best = count;
+    }
+    return best;
+}
+
+static void lcs_finds_a_longest_common_subsequence(void **state)
+{
+    struct world *world = *state;
+    uint32_t dice = 12345;
+    for (int round = 0; round < 300; round++) {
+        char line[64], text[2][12];
+        for (int i = 0; i < 2; i++) {
+            dice = dice * 1664525 + 1013904223;
+            size_t size = dice >> 8 & 7;
+            for (size_t j = 0; j < size; j++) {
+                dice = dice * 1664525 + 1013904223;
+                text[i][j] = (char)('a' + (dice >> 16) % 3);
+            }
+            text[i][size] = '\0';
+        }
+        snprintf(line, sizeof(line), "MSET a %s b %s", text[0][0] ? text[0] : "''",
+                 text[1][0] ? text[1] : "''");
+        EXPECT(line, "STORED");
+        size_t size = naive_lcs_size(text[0], text[1]);
+        snprintf(line, sizeof(line), ":%zu", size);
+        EXPECT("LCS a b LEN", line);
+        const char *found = world_line(world, &world->client, "LCS a b");
+        assert_int_equal(strlen(found), size + 2);
+        assert_true(is_subsequence(found + 1, size, text[0]));
+        assert_true(is_subsequence(found + 1, size, text[1]));
+    }
+}
+
+static void lcs_shows_where_the_matches_are(void **state)
+{
+    struct world *world = *state;
+    EXPECT("MSET a ohmytext b mynewtext", "STORED");
+    EXPECT("LCS a b", "\"mytext\"");
+    EXPECT("LCS a b LEN", ":6");
+    EXPECT("LCS a b IDX", "*2 \"matches\" *2 *2 *2 :4 :7 *2 :5 :8 *2 *2 :2 :3 *2 :0 :1 \"len\" :6");
+    EXPECT("LCS a b IDX MINMATCHLEN 4 WITHMATCHLEN",
+           "*2 \"matches\" *1 *3 *2 :4 :7 *2 :5 :8 :4 \"len\" :6");
+    EXPECT("LCS a b IDX MINMATCHLEN 5", "*2 \"matches\" *0 \"len\" :6");
+    EXPECT("LCS a none IDX", "*2 \"matches\" *0 \"len\" :0");
+    EXPECT("LCS a none", "\"\"");
+    EXPECT("LCS a a", "\"ohmytext\"");
+    EXPECT("APPEND a s", ":9");
+    EXPECT("LCS a b", "\"mytext\""); /* read under the lock now */
+}
+
+static void lcs_refuses_what_redis_refuses(void **state)
+{
+    struct world *world = *state;
+    EXPECT("LCS a b IDX LEN", "-ERR If you want both the length and indexes, please just use IDX.");
+    EXPECT("LCS a b FOO", SYNTAX);
+    EXPECT("LCS a b MINMATCHLEN", SYNTAX);
+    EXPECT("LCS a b MINMATCHLEN x", NOT_INTEGER);
+    EXPECT("LCS a", WRONG_ARITY("lcs"));
+    EXPECT("SETRANGE a 20000 x", ":20001");
+    EXPECT("COPY a b", ":1");
+    EXPECT("LCS a b LEN", "-ERR Insufficient memory, transient memory for LCS exceeds "
+                          "proto-max-bulk-len");
+}
+
 static void setrange_overwrites_and_pads(void **state)
 {
     struct world *world = *state;
@@ -375,6 +514,8 @@ int main(void)
         WORLD_TEST(keys_and_values_are_binary_safe),
         WORLD_TEST(set_refuses_what_redis_refuses),
         WORLD_TEST(set_conditions_hold_alone_and_with_get),
+        WORLD_TEST(ifeq_compares_before_it_writes),
+        WORLD_TEST(delifeq_deletes_what_holds_the_value),
         WORLD_TEST(set_decides_about_the_expiry),
         WORLD_TEST(relative_times_start_from_a_fresh_reading),
         WORLD_TEST(setnx_getset_getdel_do_as_named),
@@ -386,6 +527,10 @@ int main(void)
         WORLD_TEST(mset_of_many_pairs_stores_all),
         WORLD_TEST(append_grows_a_value),
         WORLD_TEST(getrange_clamps_its_indexes),
+        WORLD_TEST(substr_is_getrange),
+        WORLD_TEST(lcs_finds_a_longest_common_subsequence),
+        WORLD_TEST(lcs_shows_where_the_matches_are),
+        WORLD_TEST(lcs_refuses_what_redis_refuses),
         WORLD_TEST(setrange_overwrites_and_pads),
         WORLD_TEST(counters_count),
         WORLD_TEST(a_counter_that_just_expired_counts_from_nothing),
