@@ -125,7 +125,8 @@ def build(name):
         command = ["meson", "setup", folder, TOP] + arguments
     code, output = execute(command, 120, f"setup-{name}", env)
     if code == 0:
-        targets = {"release": ["programs", "package"], "fuzz": ["tests/fuzz/fuzz_resp"]}.get(
+        targets = {"release": ["programs", "package"],
+                   "fuzz": ["tests/fuzz/fuzz_payload", "tests/fuzz/fuzz_resp"]}.get(
             name, ["tests/serial/serial"] if name.startswith("canary") else [])
         code, output = execute(["ninja", "-C", folder] + targets, 600, f"build-{name}", env)
     if code == 0:
@@ -248,6 +249,7 @@ JOBS = {
         *TRANSCRIPTS, builds=[build], seconds=600) for build in ("release", "asan")},
     "fault-asan": meson_test("asan", "fault"),
     "fuzz-replay-asan": meson_test("asan", "fuzz"),
+    "fuzz-payload": fuzz("payload"),
     "fuzz-resp": fuzz("resp"),
     "serial-checker-asan": meson_test("asan", "serial"),
     **{f"serial-{build}": histories(build) for build in ("asan", "tsan", "debug")},
