@@ -24,7 +24,7 @@ enum {
     KEY_SIZE = 16,
     VALUE_SIZE = 64,
     TTL_MS = 10 * 60 * 1000,
-    BATCH_COUNT = 64, /* operations between two safe points and clock samples, as a worker has */
+    BATCH_COUNT = 64, /* operations between two safe points and clock samples */
 };
 
 void workload_fail(const char *what) __attribute__((noreturn, cold));

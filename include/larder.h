@@ -102,7 +102,8 @@ enum larder_status {
     LARDER_EXEC_ABORTED,
     LARDER_NO_AUTH,
     LARDER_WRONG_PASSWORD,
-    LARDER_NO_PROTOCOL
+    LARDER_NO_PROTOCOL,
+    LARDER_TRANSACTION_TOO_LARGE
 };
 
 /* A sentence in static memory; never NULL. */
@@ -124,7 +125,7 @@ struct larder_options {
     uint64_t hash_seed;        /* 0: random, as it should be where others choose the keys */
     enum larder_clock clock;
     int64_t start_ms; /* LARDER_CLOCK_MANUAL: its first time, ms since 1970. 0: now */
-    /* A background thread reclaims memory, expires keys and prepares growth. Without it (always so
+    /* Two background threads reclaim memory, expire keys and prepare growth. Without (always so
      * with the manual clock) the program calls larder_maintain. */
     bool no_background;
 };
@@ -284,8 +285,9 @@ LARDER_API void larder_stats(struct larder *larder, struct larder_stats *out);
 
 /* Only with LARDER_CLOCK_MANUAL: it is `now_ms` now. An earlier time is ignored. */
 LARDER_API void larder_set_time(struct larder *larder, int64_t now_ms);
-/* Only without the background thread: one short round of its work. True: more is waiting. Does
- * nothing while another thread is at it. Call it a few times per second. */
+/* Only without background threads: one round of their work, in which it steps aside for 100 us
+ * whenever another thread waits for the same lock. True: more is waiting. Does nothing while
+ * another thread is at it. Call it a few times per second. */
 LARDER_API bool larder_maintain(struct larder *larder);
 
 #ifdef __cplusplus

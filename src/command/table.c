@@ -127,7 +127,6 @@ static void index_command(const struct command *command)
     struct packed_name packed;
     bool short_enough = pack_name(bytes_of_text(command->name), &packed);
     ENSURE(short_enough && command_find(bytes_of_text(command->name)) == NULL);
-    (void)short_enough;
     uint32_t i = index_start(&packed);
     while (name_index[i].command != NULL)
         i = (i + 1) % INDEX_SIZE;

@@ -58,7 +58,7 @@ enum status transaction_queue(struct client *client, struct request *request)
     for (uint32_t i = 0; request->blobs != NULL && i < argc; i++)
         size += request->blobs[i] != NULL ? blob_size(request->blobs[i]) : 0;
     if (size > TRANSACTION_SIZE_MAX - transaction->size)
-        return STATUS_NO_MEMORY;
+        return STATUS_TRANSACTION_TOO_LARGE;
     struct queued *queued = alloc_get(sizeof(*queued) + arrays_size + bytes_size);
     if (queued == NULL)
         return STATUS_NO_MEMORY;

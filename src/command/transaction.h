@@ -12,7 +12,8 @@
 /* Bytes the request's arguments will need when it is stored; blobs are accounted for already. */
 uint64_t request_growth_bytes(const struct request *request);
 
-/* Queues a copy of a prepared request and takes over its blobs. On failure EXEC will refuse. */
+/* Queues a copy of a prepared request and takes over its blobs. On failure the caller spoils the
+ * transaction. */
 enum status transaction_queue(struct client *client, struct request *request) MUST_USE;
 /* NO_MEMORY when what is queued would exceed the limit. Before locking. */
 enum status transaction_reserve(const struct client *client) MUST_USE;

@@ -25,9 +25,9 @@ size_t blob_size(const struct blob *blob);
 /* Somebody besides the caller holds it. */
 bool blob_is_shared(const struct blob *blob);
 void blob_hold(struct blob *blob);
-/* The last release frees; a large one is freed by the keeper, since unmapping it takes long. */
+/* The last release frees; a large one is freed by the mapper, since unmapping it takes long. */
 void blob_release(struct blob *blob);
-/* Unmaps what blob_release left to the keeper; false when there was nothing. */
+/* Unmaps what blob_release left to the mapper; false when there was nothing. */
 bool blob_bury(struct engine *engine);
 
 #endif

@@ -660,7 +660,9 @@ enum status keyspace_rename(struct access *access, const struct key *from, const
     ENSURE(source.entry != NULL);
     if (bytes_equal(from->bytes, to->bytes))
         return STATUS_OK;
-    enum status status = put_clone(access, to, source.entry, NULL, LIMIT_PASSED);
+    /* A longer name is something new to store. */
+    enum limit limit = to->bytes.size > from->bytes.size ? LIMIT_HOLDS : LIMIT_PASSED;
+    enum status status = put_clone(access, to, source.entry, NULL, limit);
     if (status != STATUS_OK)
         return status;
     /* The insertion may have moved the source's bucket. */

@@ -11,7 +11,7 @@ _Static_assert(sizeof(struct chunk) <= PAGE_SIZE, "the description fits the chun
 enum {
     RESERVE_PAGES_MIN = 64,
     RESERVE_PAGES_MAX = 4096,
-    FRESH_PAGES_MIN = 16, /* no slab has fewer than 15 */
+    FRESH_PAGES_MIN = 15, /* no slab has fewer */
     PLAN_MS = 100,
 };
 

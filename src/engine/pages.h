@@ -32,7 +32,7 @@ struct chunk {
     uint64_t free[CHUNK_PAGES / 64]; /* one bit per free page */
     uint32_t free_count;
     uint32_t index;                  /* in pages.chunks */
-    uint32_t fresh_from;             /* pages from here on are populated and were not used yet */
+    uint32_t fresh_from;             /* unused from here on since it was populated or empty */
     uint16_t run_start[CHUNK_PAGES]; /* of the run that holds this page: its first page */
 };
 
@@ -44,7 +44,7 @@ struct pages {
     uint32_t search_from;           /* no chunk before this one has a free page */
     _Atomic uint64_t used_bytes;    /* handed out, large mappings included */
     _Atomic uint64_t free_pages;    /* in chunks: the reserve, and what others have left */
-    _Atomic uint64_t fresh_pages;   /* the reserve: populated and not used yet */
+    _Atomic uint64_t fresh_pages;   /* the reserve: see chunk.fresh_from */
     _Atomic uint64_t limit_bytes;   /* 0: none */
     struct signal_flag *low;        /* raised when the reserve runs low; may be NULL */
     _Atomic uint64_t reserve_pages; /* fresh pages wanted */

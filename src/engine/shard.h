@@ -104,7 +104,7 @@ struct engine {
     struct signal_flag wake;           /* the keeper has something to do */
     struct signal_flag wake_mapper;    /* the mapper has */
     _Atomic bool stopping;
-    struct engine_thread keeper_thread; /* whoever is inside engine_maintain */
+    struct engine_thread keeper_thread; /* of the keeper, or of whoever is inside engine_maintain */
     struct thread *keeper, *mapper;     /* NULL: the owner calls engine_maintain */
 };
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/table.h"
 
-#include <assert.h>
-
 #include "base/alloc.h"
 
 /* Load is entries per 8 slots of the main array. Around 0.8 the sum of slots and overflow buckets
  * per entry is flat (docs/decisions): growing at 0.85 by a quarter keeps it between 0.68 and
- * 0.85. */
+ * 0.85; where a large table grows at the pace of its entries, what has not moved yet is fuller. */
 enum {
     GROW_PERCENT = 85,
     SHRINK_PERCENT = 25,

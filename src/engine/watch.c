@@ -6,7 +6,7 @@
 #include "engine/table.h"
 #include "engine/watch_table.h"
 
-enum { WATCH_BUCKETS_MIN = 256 };
+enum { WATCH_BUCKETS_MIN = 256, WATCH_BUCKETS_MAX = 64 * 1024 };
 
 struct watch {
     struct watch *next;          /* in the shard's chain; under the shard's lock */
@@ -33,17 +33,18 @@ static struct watch **chain_of(const struct shard *shard, uint64_t hash)
     return &shard->watches[hash & (shard->watch_buckets - 1)];
 }
 
-/* Room for one more: twice the chains once there are as many watches. */
+/* Room for one more: twice the chains once there are as many watches, up to what one step may
+ * move. */
 static bool make_room(struct shard *shard)
 {
     uint32_t old_count = shard->watch_buckets;
-    if (shard->watch_count < old_count)
+    if (shard->watch_count < old_count || old_count == WATCH_BUCKETS_MAX)
         return true;
     struct watch **old = shard->watches;
     uint32_t count = old_count == 0 ? WATCH_BUCKETS_MIN : old_count * 2;
     struct watch **watches = alloc_zeroed(count, sizeof *watches);
     if (watches == NULL)
-        return false;
+        return old != NULL;
     shard->watches = watches;
     shard->watch_buckets = count;
     for (uint32_t i = 0; i < old_count; i++)
@@ -167,7 +168,7 @@ void watch_table_touch_swapped(struct shard *shard, const struct access *access,
 {
     if (shard->watch_count == 0)
         return;
-    for (uint32_t i = 0; i < WATCH_BUCKETS; i++)
+    for (uint32_t i = 0; i < shard->watch_buckets; i++)
         for (struct watch *watch = shard->watches[i]; watch != NULL; watch = watch->next) {
             if (watch->db != db_a && watch->db != db_b)
                 continue;

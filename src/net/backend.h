@@ -85,8 +85,7 @@ struct loop {
     uint64_t busy_ns;               /* CPU time of an iteration with its system calls, smoothed */
 
     /* --- so that an iteration does not grow without end */
-    uint64_t unchecked_bytes; /* received since loop_late looked at the clock */
-    bool undone;              /* the back end has left completions for the next iteration */
+    uint64_t unchecked_work; /* done since loop_late looked at the clock, in bytes received */
 
     /* --- output */
     struct block *block; /* current; [block_at, its end) is free */
@@ -110,7 +109,10 @@ struct loop {
     } stats;
 };
 
-/* One thread writes them, any may read. */
+/* What a receive, or offering kept bytes again, counts at least as `unchecked_work`. */
+enum { RECEIVE_WORK = 512 };
+
+/* The loop's thread writes them, any may read; only the maximum is reset by others. */
 #define STAT_ADD(counter, amount)                                                                  \
     atomic_store_explicit(&(counter),                                                              \
                           atomic_load_explicit(&(counter), memory_order_relaxed) + (amount),       \

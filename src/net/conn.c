@@ -430,7 +430,7 @@ static void count_received(struct conn *conn, size_t size)
     struct loop *loop = conn->loop;
     STAT_ADD(loop->stats.receives, 1);
     STAT_ADD(loop->stats.bytes_received, size);
-    loop->unchecked_bytes += size;
+    loop->unchecked_work += size + RECEIVE_WORK;
     conn->heard_ms = loop->now_ms;
     if (conn->active_window != loop->active_window) {
         conn->active_window = loop->active_window;

@@ -34,9 +34,9 @@ enum {
     SWEEP_MAX_MS = 1000,
     SWEEP_CONNS_MAX = 2048, /* looked at in one go */
     BATCH_CONNS_MIN = 6,
-    ACTIVE_WINDOW_SHIFT = 20,    /* 2^20 ns: about a millisecond */
-    ITERATION_NS = 400 * 1000,   /* longer ones leave the rest to the next */
-    LATE_CHECK_BYTES = 8 * 1024, /* received between two looks at the clock */
+    ACTIVE_WINDOW_SHIFT = 20,   /* 2^20 ns: about a millisecond */
+    ITERATION_NS = 400 * 1000,  /* longer ones leave the rest to the next */
+    LATE_CHECK_WORK = 8 * 1024, /* between two looks at the clock */
 };
 /* A wait lasts at most this many times the CPU time of an iteration, in halves. */
 enum { BATCH_BUSY_HALVES = 5 };
@@ -381,8 +381,7 @@ static void run_timers(struct loop *loop)
 
 static int64_t wait_timeout_ns(const struct loop *loop)
 {
-    if (loop->undone || !links_empty(&loop->doomed) || !links_empty(&loop->again) ||
-        !links_empty(&loop->dirty) ||
+    if (!links_empty(&loop->doomed) || !links_empty(&loop->again) || !links_empty(&loop->dirty) ||
         atomic_load_explicit(&loop->mail, memory_order_relaxed) != NULL ||
         atomic_load_explicit(&loop->stopping, memory_order_relaxed))
         return 0;
@@ -431,9 +430,9 @@ void loop_again(struct conn *conn)
 
 bool loop_late(struct loop *loop)
 {
-    if (loop->unchecked_bytes < LATE_CHECK_BYTES)
+    if (loop->unchecked_work < LATE_CHECK_WORK)
         return false;
-    loop->unchecked_bytes = 0;
+    loop->unchecked_work = 0;
     return clock_monotonic_ns() - loop->woke_ns > ITERATION_NS;
 }
 
@@ -446,6 +445,7 @@ static void look_again(struct loop *loop)
         bool end = first == last;
         links_remove(first);
         conn_resume(LINKS_ENTRY(first, struct conn, again));
+        loop->unchecked_work += RECEIVE_WORK;
         if (end || loop_late(loop))
             break;
     }

@@ -4,11 +4,11 @@
  * net/loop_epoll.c). It moves bytes and knows no protocol.
  *
  * One thread owns a loop and all its connections; every function here must be called on it, except
- * loop_post, loop_adopt, loop_load, loop_stop and loop_stats. A loop may be created, listened on
- * and destroyed by another thread than the one that runs it, but loop_run must always be called by
- * the same. Callbacks run inside loop_run. An iteration is: wait, `awake`, callbacks for what
- * happened, `asleep`, one send per connection with output. Only the `release` of bytes sent by
- * reference may be called after `asleep`.
+ * loop_post, loop_adopt, loop_load, loop_stop, loop_stats and loop_stats_restart_max. Another
+ * thread than the one that runs it may create a loop, have it listen and destroy it, but loop_run
+ * must always be called by the same. Callbacks run inside loop_run. An iteration is: wait, `awake`,
+ * callbacks for what happened, `asleep`, one send per connection with output. Only the `release` of
+ * bytes sent by reference may be called after `asleep`.
  *
  * Receiving: `data` gets all bytes that have arrived and were not consumed, in place, and returns
  * how many it consumed. What is left is kept by the connection and comes again, at the same offset,

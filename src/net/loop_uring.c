@@ -5,8 +5,7 @@
  * One multishot receive per connection draws on a small ring of provided buffers; requests are
  * parsed in the buffer, which goes back at the end of dispatch. The multishot has no backpressure:
  * it is canceled when the connection wants no more, and what still completes is kept. When the
- * buffers run out receives end; they are started again a ring's worth at a time, since all buffers
- * are back by then.
+ * buffers run out receives end; they are started again as many at a time as buffers are back.
  *
  * A send is tried while it is submitted and never waits there, so after uring_enter it is over; one
  * that took everything leaves no completion, unless something has to happen then. Hence those still
@@ -226,10 +225,11 @@ static void starve(struct conn *conn)
     links_append(&io_of(conn)->starved, &conn->again);
 }
 
-/* At the end of an iteration all buffers are back. More receives than buffers would fail again. */
-static void feed_starved(struct uring_io *io)
+/* At the end of an iteration all buffers are back but those of at most `left` completions. More
+ * receives than buffers would fail again. */
+static void feed_starved(struct uring_io *io, unsigned left)
 {
-    for (int i = 0; i < URING_BUFFER_COUNT && !links_empty(&io->starved); i++) {
+    for (; left < URING_BUFFER_COUNT && !links_empty(&io->starved); left++) {
         struct conn *conn = LINKS_ENTRY(io->starved.next, struct conn, again);
         links_remove(&conn->again);
         conn->starved = false;
@@ -390,8 +390,12 @@ static bool uring_close(struct conn *conn)
 static void uring_wait(struct loop *loop, int64_t timeout_ns)
 {
     struct uring_io *io = loop->io;
-    uint32_t count = timeout_ns != 0, min_wait_us = 0;
-    feed_starved(io);
+    uint32_t min_wait_us = 0;
+    unsigned left = uring_tail(&io->uring) - uring_head(&io->uring);
+    if (left != 0)
+        timeout_ns = 0;
+    uint32_t count = timeout_ns != 0;
+    feed_starved(io, left);
     if (!links_empty(&io->starved)) {
         count = 0;
     } else if (timeout_ns != 0) {
@@ -464,7 +468,6 @@ static void uring_dispatch(struct loop *loop)
         complete(loop, uring_completion(&io->uring, head));
         late = loop_late(loop);
     }
-    loop->undone = head != tail;
     uring_seen(&io->uring, head);
     uring_buffers_publish(&io->uring);
 }

@@ -33,7 +33,7 @@ static inline void lock_acquire(struct lock *lock)
         lock_acquire_slow(lock);
 }
 
-/* Whether somebody sleeps until the lock is free; for its holder. */
+/* Whether somebody may be asleep until the lock is free; for its holder. */
 static inline bool lock_awaited(const struct lock *lock)
 {
     return atomic_load_explicit(&lock->state, memory_order_relaxed) == 2;

@@ -316,10 +316,11 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
         return 0;
     }
     const struct command *command = command_find(parser_first_argument(parser));
+    /* Which one it is may not be known yet, or never: then maxmemory bounds it too. */
     bool stores = command == NULL || (command->flags & COMMAND_GROWS) != 0;
     if (!stores)
         pending->unstored_size += blob_size;
-    if (pending->unstored_size > limits_of(session)->query_size_max) {
+    if (pending->unstored_size + parser->kept_size > limits_of(session)->query_size_max) {
         protocol_error(session, wire_too_big);
         return 0;
     }

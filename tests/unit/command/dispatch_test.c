@@ -158,12 +158,45 @@ static void changes_that_store_nothing_pass_the_limit(void **state)
     for (int i = 0; i < COUNT; i++) {
         snprintf(line, sizeof(line), "GETEX k%d PERSIST", i);
         EXPECT(line, "\"v\"");
-        snprintf(line, sizeof(line), "RENAME k%d renamed:%d", i, i);
+        snprintf(line, sizeof(line), "RENAME k%d r%d", i, i);
         EXPECT(line, "OK");
     }
     EXPECT("DBSIZE", ":2000");
-    EXPECT("TTL renamed:7", ":-1");
-    EXPECT("SET renamed:7 v", OOM);
+    EXPECT("TTL r7", ":-1");
+    EXPECT("SET r7 v", OOM);
+    assert_true(engine_check(world->engine));
+}
+
+static void renaming_to_longer_names_does_not_pass_the_limit(void **state)
+{
+    enum { COUNT = 2000, NAME_SIZE = 4000 };
+    struct world *world = *state;
+    static char line[NAME_SIZE + 64];
+    int refused = 0;
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(line, sizeof(line), "SET k%d v%d", i, i);
+        EXPECT(line, "STORED");
+    }
+    engine_memory_max_set(world->engine, 4 << 20);
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(line, sizeof(line), "RENAME k%d %0*d", i, NAME_SIZE, i);
+        const char *answer = world_line(world, &world->client, line);
+        bool renamed = strcmp(answer, "OK") == 0;
+        if (!renamed)
+            assert_string_equal(answer, OOM);
+        refused += !renamed;
+        if (renamed)
+            snprintf(line, sizeof(line), "GET %0*d", NAME_SIZE, i);
+        else
+            snprintf(line, sizeof(line), "GET k%d", i);
+        char value[16];
+        snprintf(value, sizeof(value), "\"v%d\"", i);
+        EXPECT(line, value);
+    }
+    assert_true(refused > 0);
+    struct engine_stats stats;
+    engine_stats(world->engine, &stats);
+    assert_true(stats.used_bytes <= 4 << 20);
     assert_true(engine_check(world->engine));
 }
 
@@ -265,6 +298,7 @@ int main(void)
         WORLD_TEST(a_blob_that_is_not_kept_stays_the_requests),
         WORLD_TEST(writes_that_grow_are_refused_above_the_limit),
         WORLD_TEST(changes_that_store_nothing_pass_the_limit),
+        WORLD_TEST(renaming_to_longer_names_does_not_pass_the_limit),
         WORLD_TEST(a_small_limit_is_reached_and_kept),
         WORLD_TEST(readers_never_see_half_of_a_write),
     };

@@ -281,9 +281,7 @@ static void a_transaction_may_hold_a_gigabyte(void **state)
         struct bytes argv[] = {BYTES("ECHO"), bytes_of(blob_data(blob), SIZE)};
         struct blob *blobs[] = {NULL, blob};
         const char *answer = world_run(world, &world->client, 2, argv, blobs);
-        assert_string_equal(answer, i < 2 ? "+QUEUED"
-                                          : "-OOM command not allowed when used memory > "
-                                            "'maxmemory'.");
+        assert_string_equal(answer, i < 2 ? "+QUEUED" : "-ERR a transaction queues at most 1 GB");
         request_release_blobs(blobs, 2);
     }
     EXPECT("EXEC", "-EXECABORT Transaction discarded because of previous errors.");
