@@ -9,7 +9,9 @@
  *
  * `name` is a string in lower case, at most COMMAND_NAME_SIZE_MAX bytes. `arity` counts the name;
  * negative: at least that many. `key_last` -1: up to the last argument. A subcommand is a row
- * SUBCOMMAND(parent, name, ...) directly with the same columns; the dispatcher finds it by argv[1].
+ * SUBCOMMAND(parent, name, ...) with the same columns below its parent's; the dispatcher finds it
+ * by argv[1]. A command that is nothing without a subcommand is a row
+ * PARENT(name, arity, flags, group, since, complexity, arguments, summary).
  *
  * How keys decide about locks (command/dispatch.c): a command with keys that is not COMMAND_READ
  * runs under their locks; COMMAND_WRITE with several keys also marks the shards.
@@ -39,6 +41,7 @@ enum command_flag {
     COMMAND_UNLOCKED = 1 << 9, /* locks for itself in short spans unless inside EXEC (SCAN, KEYS) */
     COMMAND_EXECUTES = 1 << 10, /* runs under the locks of all queued requests (EXEC) */
     COMMAND_PARENT = 1 << 11,   /* has subcommands; set by command_table_add, not by rows */
+    COMMAND_SUB = 1 << 15,      /* of the nearest row above that is none; set by SUBCOMMAND */
 };
 
 enum { COMMAND_NAME_SIZE_MAX = 23, COMMANDS_MAX = 512 };
@@ -80,12 +83,22 @@ struct command {
     uint16_t flags;
     int16_t key_first, key_last, key_step;
     const char *group, *since, *complexity, *arguments, *summary;
-    const struct command *parent; /* NULL for a top-level row */
-    uint32_t id;                  /* index in the table, for statistics */
+    const struct command *parent; /* NULL for a top-level row; filled in by command_table_add */
+    uint32_t id;                  /* index in the table, for statistics; likewise */
 };
 
+/* Initializers of struct command, for the files that make an array of a table's rows. */
+#define COMMAND_ROW(name, handler, arity, flags, key_first, key_last, key_step, group, since,      \
+                    complexity, arguments, summary)                                                \
+    {name,  handler, arity,      flags,     key_first, key_last, key_step,                         \
+     group, since,   complexity, arguments, summary,   NULL,     0},
+#define COMMAND_ROW_SUB(parent, name, handler, arity, flags, ...)                                  \
+    COMMAND_ROW(name, handler, arity, (flags) | COMMAND_SUB, __VA_ARGS__)
+#define COMMAND_ROW_PARENT(name, arity, flags, ...)                                                \
+    COMMAND_ROW(name, NULL, arity, flags, 0, 0, 0, __VA_ARGS__)
+
 /* Copies a table's rows; called before any lookup (single-threaded). Adding the same rows again
- * changes nothing. Parents must be rows of the same table; `id` is filled in. NO_MEMORY: more than
+ * changes nothing. NO_MEMORY: more than
  * COMMANDS_MAX rows in all. */
 enum status command_table_add(const struct command *rows, uint32_t count) MUST_USE;
 /* The rows of command/commands.def. */

@@ -7,8 +7,12 @@
 
 #include "command/command.h"
 
+#define PARENT(...)
 #define COMMAND(name, handler, ...) command_handler handler;
+#define SUBCOMMAND(parent, name, handler, ...) command_handler handler;
 #include "command/commands.def"
+#undef SUBCOMMAND
 #undef COMMAND
+#undef PARENT
 
 #endif

@@ -45,6 +45,22 @@ void reply_wrong_arity(struct reply *reply, const struct command *command)
                  parent != NULL ? parent->name : "", parent != NULL ? "|" : "", command->name);
 }
 
+void reply_help(struct reply *reply, const char *parent, const char *const *lines)
+{
+    char title[128];
+    uint32_t count = 0;
+    while (lines[count] != NULL)
+        count++;
+    snprintf(title, sizeof(title),
+             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", parent);
+    reply->ops->list(reply, count + 3);
+    reply->ops->word(reply, title);
+    for (uint32_t i = 0; i < count; i++)
+        reply->ops->word(reply, lines[i]);
+    reply->ops->word(reply, "HELP");
+    reply->ops->word(reply, "    Print this help.");
+}
+
 void request_release_blobs(struct blob **blobs, uint32_t argc)
 {
     if (blobs == NULL)

@@ -54,4 +54,7 @@ void reply_errorf(struct reply *reply, const char *code, const char *format, ...
 /* "wrong number of arguments for 'get' command"; a subcommand is shown as parent|name. */
 void reply_wrong_arity(struct reply *reply, const struct command *command);
 
+/* What a HELP subcommand answers; `lines` ends with NULL. */
+void reply_help(struct reply *reply, const char *parent, const char *const *lines);
+
 #endif

@@ -26,14 +26,15 @@ struct index_slot {
     const struct command *command; /* NULL: empty */
 };
 
-#define COMMAND(name, handler, arity, flags, key_first, key_last, key_step, group, since,          \
-                complexity, arguments, summary)                                                    \
-    {name,  handler, arity,      flags,     key_first, key_last, key_step,                         \
-     group, since,   complexity, arguments, summary,   NULL,     0},
 static const struct command own_rows[] = {
+#define COMMAND COMMAND_ROW
+#define SUBCOMMAND COMMAND_ROW_SUB
+#define PARENT COMMAND_ROW_PARENT
 #include "command/commands.def"
-};
+#undef PARENT
+#undef SUBCOMMAND
 #undef COMMAND
+};
 
 static struct command table[COMMANDS_MAX];
 static uint32_t table_count;
@@ -144,19 +145,19 @@ enum status command_table_add(const struct command *rows, uint32_t count)
         return STATUS_NO_MEMORY;
     tables_added[tables_added_count++] = rows;
 
-    struct command *copy = &table[table_count];
+    struct command *parent = NULL;
     for (uint32_t i = 0; i < count; i++) {
-        copy[i] = rows[i];
-        copy[i].id = table_count++;
-        if (rows[i].parent == NULL) {
-            index_command(&copy[i]);
+        struct command *copy = &table[table_count];
+        *copy = rows[i];
+        copy->id = table_count++;
+        if ((copy->flags & COMMAND_SUB) == 0) {
+            index_command(copy);
+            parent = copy;
         } else {
-            copy[i].parent = copy + (rows[i].parent - rows);
+            ENSURE(parent != NULL);
+            parent->flags |= COMMAND_PARENT;
+            copy->parent = parent;
         }
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (copy[i].parent != NULL)
-            copy[copy[i].parent - copy].flags |= COMMAND_PARENT;
     }
     return STATUS_OK;
 }

@@ -41,9 +41,14 @@ size_t blob_size(const struct blob *blob)
     return blob->size;
 }
 
+uint32_t blob_holder_count(const struct blob *blob)
+{
+    return atomic_load_explicit(&blob->holders, memory_order_acquire);
+}
+
 bool blob_is_shared(const struct blob *blob)
 {
-    return atomic_load_explicit(&blob->holders, memory_order_acquire) > 1;
+    return blob_holder_count(blob) > 1;
 }
 
 void blob_hold(struct blob *blob)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/limit.h"
 
@@ -22,6 +23,7 @@ enum { BLOB_VALUE_SIZE_MIN = 16 * 1024 };
 struct blob *blob_create(struct engine *engine, size_t size, enum limit limit);
 char *blob_data(struct blob *blob);
 size_t blob_size(const struct blob *blob);
+uint32_t blob_holder_count(const struct blob *blob);
 /* Somebody besides the caller holds it. */
 bool blob_is_shared(const struct blob *blob);
 void blob_hold(struct blob *blob);

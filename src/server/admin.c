@@ -7,66 +7,29 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Not constant, since parents are found by name at start. */
-static struct command rows[] = {
-#define PARENT(name, arity, flags, group, since, complexity, arguments, summary)                   \
-    {name, NULL, arity, flags, 0, 0, 0, group, since, complexity, arguments, summary, NULL, 0},
-#define COMMAND(name, handler, arity, flags, key_first, key_last, key_step, group, since,          \
-                complexity, arguments, summary)                                                    \
-    {name,  handler, arity,      flags,     key_first, key_last, key_step,                         \
-     group, since,   complexity, arguments, summary,   NULL,     0},
-#define SUBCOMMAND(parent, ...) COMMAND(__VA_ARGS__)
+static const struct command rows[] = {
+#define PARENT COMMAND_ROW_PARENT
+#define COMMAND COMMAND_ROW
+#define SUBCOMMAND COMMAND_ROW_SUB
 #include "server/commands.def"
 #undef SUBCOMMAND
 #undef COMMAND
 #undef PARENT
 };
-
-static const char *const parents[] = {
-#define PARENT(...) NULL,
-#define COMMAND(...) NULL,
-#define SUBCOMMAND(parent, ...) parent,
-#include "server/commands.def"
-#undef SUBCOMMAND
-#undef COMMAND
-#undef PARENT
-};
-
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
 
 enum status admin_tables_add(void)
 {
     uint32_t count;
-    const struct command *others = command_rows(&count), *parent = NULL;
+    const struct command *others = command_rows(&count);
     enum status status = command_table_add(others, count);
-
     if (status != STATUS_OK)
         return status;
-    for (uint32_t i = 0; i < ROW_COUNT; i++) {
-        if (parents[i] == NULL)
-            parent = &rows[i];
-        else
-            rows[i].parent = parent;
-    }
-    return command_table_add(rows, ROW_COUNT);
+    return command_table_add(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
 enum outcome admin_help(struct call *call, const char *parent, const char *const *lines)
 {
-    const struct reply_ops *ops = call->reply->ops;
-    char title[128];
-    uint32_t count = 0;
-
-    while (lines[count] != NULL)
-        count++;
-    snprintf(title, sizeof(title),
-             "%s <subcommand> [<arg> [value] [opt] ...]. Subcommands are:", parent);
-    ops->list(call->reply, count + 3);
-    ops->word(call->reply, title);
-    for (uint32_t i = 0; i < count; i++)
-        ops->word(call->reply, lines[i]);
-    ops->word(call->reply, "HELP");
-    ops->word(call->reply, "    Print this help.");
+    reply_help(call->reply, parent, lines);
     return OUTCOME_DONE;
 }
 

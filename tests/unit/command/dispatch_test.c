@@ -48,9 +48,9 @@ static void subcommands_are_found_and_their_errors_named(void **state)
     struct world *world = *state;
     static const struct command rows[] = {
         {.name = "box", .arity = -2, .flags = COMMAND_CONTROL},
-        {.name = "open", .handler = say_hello, .arity = 2, .parent = &rows[0]},
+        {.name = "open", .handler = say_hello, .arity = 2, .flags = COMMAND_SUB},
         {.name = "hat", .handler = say_hello, .arity = -1},
-        {.name = "on", .handler = say_hello, .arity = 2, .parent = &rows[2]},
+        {.name = "on", .handler = say_hello, .arity = 2, .flags = COMMAND_SUB},
         {.name = "aside", .handler = say_hello, .arity = 1, .flags = COMMAND_NO_MULTI},
         {.name = "door", .handler = say_hello, .arity = 1, .flags = COMMAND_NO_AUTH},
     };

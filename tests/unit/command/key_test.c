@@ -283,6 +283,43 @@ static void connection_commands_answer(void **state)
     EXPECT("ECHO", WRONG_ARITY("echo"));
 }
 
+static void object_tells_how_a_value_is_kept(void **state)
+{
+    struct world *world = *state;
+    static char data[20000];
+    memset(data, 'x', sizeof(data));
+    struct bytes set[] = {BYTES("SET"), BYTES("k"), bytes_of(data, sizeof(data))};
+    EXPECT("OBJECT ENCODING k", "MISSING");
+    EXPECT("OBJECT REFCOUNT k", "MISSING");
+    EXPECT("OBJECT FREQ k", "MISSING");
+    EXPECT("OBJECT IDLETIME k", "MISSING");
+    EXPECT("SET k 12", "STORED");
+    EXPECT("OBJECT ENCODING k", "\"int\"");
+    EXPECT("SET k 012", "STORED");
+    EXPECT("OBJECT ENCODING k", "\"embstr\"");
+    EXPECT("APPEND k 3", ":4");
+    EXPECT("object encoding k", "\"raw\"");
+    EXPECT("OBJECT REFCOUNT k", ":1");
+    set[2].size = 44;
+    world_run(world, &world->client, 3, set, NULL);
+    EXPECT("OBJECT ENCODING k", "\"embstr\"");
+    set[2].size = 45;
+    world_run(world, &world->client, 3, set, NULL);
+    EXPECT("OBJECT ENCODING k", "\"raw\"");
+    set[2].size = sizeof(data);
+    world_run(world, &world->client, 3, set, NULL);
+    EXPECT("OBJECT ENCODING k", "\"raw\"");
+    EXPECT("OBJECT REFCOUNT k", ":1");
+    EXPECT("COPY k l", ":1");
+    EXPECT("OBJECT REFCOUNT l", ":2");
+    EXPECT("SETRANGE l 0 a", ":20000");
+    EXPECT("OBJECT REFCOUNT l", ":1");
+    EXPECT("OBJECT IDLETIME k", "-ERR idle time not tracked");
+    EXPECT("OBJECT", WRONG_ARITY("object"));
+    EXPECT("OBJECT ENCODING", WRONG_ARITY("object|encoding"));
+    EXPECT("OBJECT AGE k", "-ERR unknown subcommand 'AGE'. Try OBJECT HELP.");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,6 +337,7 @@ int main(void)
         WORLD_TEST(scan_visits_every_key_once),
         WORLD_TEST(scan_refuses_what_redis_refuses),
         WORLD_TEST(connection_commands_answer),
+        WORLD_TEST(object_tells_how_a_value_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

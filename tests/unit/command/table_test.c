@@ -20,8 +20,8 @@ static enum outcome nothing(struct call *call)
 /* As server/commands.def makes its own: a container, its subcommands, names of every size. */
 static const struct command extra[] = {
     {.name = "tconfig", .arity = -2},
-    {.name = "get", .handler = nothing, .arity = -3, .parent = &extra[0]},
-    {.name = "resetstat", .handler = nothing, .arity = 2, .parent = &extra[0]},
+    {.name = "get", .handler = nothing, .arity = -3, .flags = COMMAND_SUB},
+    {.name = "resetstat", .handler = nothing, .arity = 2, .flags = COMMAND_SUB},
     {.name = "a", .handler = nothing, .arity = 1},
     {.name = "twelve_chars", .handler = nothing, .arity = 1},
     {.name = "sixteen_chars_xy", .handler = nothing, .arity = 1},
@@ -125,7 +125,8 @@ static void rows_are_sound(void **state)
     const struct command *rows = command_rows(&count);
     for (uint32_t i = 0; i < count; i++) {
         const struct command *row = &rows[i];
-        assert_non_null(row->handler);
+        bool container = i + 1 < count && (row[1].flags & COMMAND_SUB) != 0;
+        assert_true(row->handler != NULL || (container && (row->flags & COMMAND_SUB) == 0));
         assert_true(strlen(row->name) <= COMMAND_NAME_SIZE_MAX);
         assert_true(strlen(row->summary) > 0 && strlen(row->since) > 0);
         assert_true(!(row->flags & COMMAND_READ) || !(row->flags & COMMAND_WRITE));
