@@ -6,11 +6,14 @@
  * recursion.
  *
  * Odd patterns mean what Redis lets them mean: a set that is not closed ends with the pattern, `[]`
- * matches nothing, `[^]` any byte, and a lone backslash at the end is itself.
+ * matches nothing, `[^]` any byte, and a lone backslash at the end is itself. It gives up where a
+ * match would pass more than a thousand `*` with something behind them.
  */
 #include "command/glob.h"
 
 #include <stdint.h>
+
+enum { STARS_MAX = 1000 };
 
 /* `at` is behind the `[`. Returns where the pattern goes on; `*out_match`: whether `byte` is in it.
  */
@@ -57,16 +60,19 @@ static size_t match_one(struct bytes pattern, size_t at, uint8_t byte, bool *out
 bool glob_match(struct bytes pattern, struct bytes text)
 {
     size_t at = 0, position = 0;
-    bool starred = false;
+    uint32_t star_count = 0;               /* a run of them counts once */
     size_t star_at = 0, star_position = 0; /* behind the last `*`, and where its run ends so far */
 
     while (position < text.size) {
         if (at < pattern.size && pattern.data[at] == '*') {
-            starred = true;
-            star_at = ++at;
-            star_position = position;
+            while (at < pattern.size && pattern.data[at] == '*')
+                at++;
             if (at == pattern.size)
                 return true;
+            if (++star_count > STARS_MAX)
+                return false;
+            star_at = at;
+            star_position = position;
             continue;
         }
         bool match = false;
@@ -74,7 +80,7 @@ bool glob_match(struct bytes pattern, struct bytes text)
             at = match_one(pattern, at, (uint8_t)text.data[position], &match);
         if (match) {
             position++;
-        } else if (starred) {
+        } else if (star_count != 0) {
             at = star_at;
             position = ++star_position;
         } else {

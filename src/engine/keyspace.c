@@ -793,7 +793,7 @@ uint64_t keyspace_scan(struct access *access, uint64_t cursor, uint64_t count,
         }
         position = next;
         from = hash_at(engine, (uint64_t)(shard - engine->shards), position);
-        if (seen >= count || ++looked >= count * 10)
+        if (seen >= count || ++looked / 10 >= count)
             break;
         if (looked % BUCKETS_PER_LOCK == 0 && !access->locked) {
             shard_unlock(shard);

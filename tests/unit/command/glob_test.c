@@ -150,6 +150,21 @@ static void random_patterns_match_as_the_definition_says(void **state)
     }
 }
 
+static void a_thousand_stars_are_too_many_where_redis_says_so(void **state)
+{
+    (void)state;
+    static char pattern[2 * 1001 + 1], text[1002];
+    for (size_t i = 0; i < 1001; i++)
+        memcpy(pattern + 2 * i, "*?", 2);
+    memset(text, 'a', sizeof(text));
+    assert_true(glob_match(bytes_of(pattern, 2000), bytes_of(text, 1000)));
+    assert_false(glob_match(bytes_of(pattern, 2002), bytes_of(text, 1001)));
+    assert_true(glob_match(bytes_of(pattern, 2001), bytes_of(text, 1001))); /* nothing behind it */
+    memset(pattern, '*', sizeof(pattern) - 1);                              /* one run */
+    pattern[sizeof(pattern) - 1] = 'a';
+    assert_true(glob_match(bytes_of(pattern, sizeof(pattern)), bytes_of(text, 5)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +177,7 @@ int main(void)
         cmocka_unit_test(bytes_of_any_value_are_matched),
         cmocka_unit_test(many_stars_take_no_exponential_time),
         cmocka_unit_test(random_patterns_match_as_the_definition_says),
+        cmocka_unit_test(a_thousand_stars_are_too_many_where_redis_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
