@@ -451,14 +451,14 @@ enum outcome string_append(struct call *call)
     if (tail.size > VALUE_SIZE_MAX - value.size)
         return call_status(call, STATUS_VALUE_TOO_LARGE);
 
+    /* Appending nothing is a change too: whoever watches the key hears of it. */
     size_t size = value.size + tail.size;
-    if (tail.size != 0) {
-        char *data;
-        enum status status = keyspace_edit(&call->access, &key, size, &data);
-        if (status != STATUS_OK)
-            return call_status(call, status);
+    char *data;
+    enum status status = keyspace_edit(&call->access, &key, size, &data);
+    if (status != STATUS_OK)
+        return call_status(call, status);
+    if (tail.size != 0)
         memcpy(data + value.size, tail.data, tail.size);
-    }
     return call_integer(call, (int64_t)size);
 }
 

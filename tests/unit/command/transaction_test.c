@@ -117,9 +117,10 @@ static void a_watched_key_that_changed_stops_exec(void **state)
 {
     struct world *world = *state;
     static const char *const changes[] = {
-        "SET k 2",        "DEL k",       "INCR k",    "APPEND k x",     "EXPIRE k 100",
-        "MSET k 1 z 1",   "RENAME k y",  "FLUSHALL",  "FLUSHDB",        "GETDEL k",
-        "SETRANGE k 0 x", "EXPIRE k -1", "PERSIST k", "RENAME other k", "GETEX k EX 5",
+        "SET k 2",      "DEL k",          "INCR k",         "APPEND k x",
+        "EXPIRE k 100", "MSET k 1 z 1",   "RENAME k y",     "FLUSHALL",
+        "FLUSHDB",      "GETDEL k",       "SETRANGE k 0 x", "EXPIRE k -1",
+        "PERSIST k",    "RENAME other k", "GETEX k EX 5",   "APPEND k ''",
     };
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         EXPECT("SET k 1 EX 1000", "STORED");
