@@ -129,6 +129,21 @@ bool transaction_lock_shards(const struct client *client, struct lockset *set)
     return (transaction->flags & COMMAND_WRITE) != 0;
 }
 
+uint32_t transaction_count(const struct client *client)
+{
+    return client->transaction != NULL ? client->transaction->count : 0;
+}
+
+uint64_t transaction_size(const struct client *client)
+{
+    return client->transaction != NULL ? client->transaction->size : 0;
+}
+
+bool transaction_writes(const struct client *client)
+{
+    return client->transaction != NULL && (client->transaction->flags & COMMAND_WRITE) != 0;
+}
+
 static void unwatch(struct client *client)
 {
     if (client->watcher == NULL)

@@ -19,6 +19,10 @@ enum status transaction_queue(struct client *client, struct request *request) MU
 enum status transaction_reserve(const struct client *client) MUST_USE;
 /* Adds the shards of every queued key and of every watched one; returns whether EXEC will write. */
 bool transaction_lock_shards(const struct client *client, struct lockset *set);
+/* What is queued: how many requests, how many bytes, and whether one of them writes. */
+uint32_t transaction_count(const struct client *client);
+uint64_t transaction_size(const struct client *client);
+bool transaction_writes(const struct client *client);
 /* Ends MULTI, forgetting what was queued and watched. No shard may be locked. */
 void transaction_end(struct client *client);
 

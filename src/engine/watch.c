@@ -62,6 +62,7 @@ void watcher_init(struct watcher *watcher)
 {
     atomic_init(&watcher->dirty, false);
     watcher->first = NULL;
+    watcher->count = 0;
 }
 
 enum status watcher_add(struct watcher *watcher, struct access *access, const struct key *key)
@@ -90,6 +91,7 @@ enum status watcher_add(struct watcher *watcher, struct access *access, const st
         memcpy(watch->key, key->bytes.data, key->bytes.size);
     *chain = watch;
     watcher->first = watch;
+    watcher->count++;
     shard->watch_count++;
     return STATUS_OK;
 }
@@ -129,6 +131,7 @@ void watcher_clear(struct watcher *watcher, struct engine *engine)
         shard_unlock(shard);
         alloc_free(watch);
     }
+    watcher->count = 0;
     atomic_store_explicit(&watcher->dirty, false, memory_order_relaxed);
 }
 

@@ -18,6 +18,7 @@ struct watch; /* one registration */
 struct watcher {
     _Atomic bool dirty;
     struct watch *first; /* chained by their owner */
+    uint32_t count;
 };
 
 void watcher_init(struct watcher *watcher);

@@ -240,6 +240,7 @@ void conn_sent(struct conn *conn, size_t size)
 {
     struct loop *loop = conn->loop;
     STAT_ADD(loop->stats.bytes_sent, size);
+    STAT_ADD(conn->bytes_sent, size);
     STAT_ADD(loop->stats.output_bytes, -size);
     conn->out_bytes -= size;
     conn->progress_ms = loop->now_ms;
@@ -253,6 +254,7 @@ void conn_sent(struct conn *conn, size_t size)
         size -= span->iov_len;
         drop_first_span(conn);
     }
+    conn_show(conn);
     if (conn->out_bytes == 0)
         conn->referring = false;
     if (conn->congested && conn_unsent(conn) <= loop->options.output_soft_bytes / 2) {
@@ -430,6 +432,7 @@ static void count_received(struct conn *conn, size_t size)
     struct loop *loop = conn->loop;
     STAT_ADD(loop->stats.receives, 1);
     STAT_ADD(loop->stats.bytes_received, size);
+    STAT_ADD(conn->bytes_received, size);
     loop->unchecked_work += size + RECEIVE_WORK;
     conn->heard_ms = loop->now_ms;
     if (conn->active_window != loop->active_window) {
@@ -447,6 +450,7 @@ void conn_received(struct conn *conn, char *data, size_t size)
         offer_in_place(conn, data, size);
     else
         offer_joined(conn, data, size);
+    conn_show(conn);
 }
 
 void conn_received_direct(struct conn *conn, size_t size)
@@ -482,6 +486,7 @@ void conn_resume(struct conn *conn)
         conn->relieved = false;
         offer_tail(conn);
         check_end(conn);
+        conn_show(conn);
     }
     if (conn->closing)
         return;
@@ -596,6 +601,17 @@ bool conn_congested(const struct conn *conn)
 bool conn_closing(const struct conn *conn)
 {
     return conn->closing || conn->draining;
+}
+
+void conn_figures(const struct conn *conn, struct conn_figures *out)
+{
+    size_t room = atomic_load_explicit(&conn->shown_room, memory_order_relaxed);
+    out->input_bytes = atomic_load_explicit(&conn->shown_tail, memory_order_relaxed);
+    out->input_free_bytes = room > out->input_bytes ? room - out->input_bytes : 0;
+    out->output_bytes = atomic_load_explicit(&conn->shown_unsent, memory_order_relaxed);
+    out->size = sizeof *conn + room;
+    out->bytes_received = atomic_load_explicit(&conn->bytes_received, memory_order_relaxed);
+    out->bytes_sent = atomic_load_explicit(&conn->bytes_sent, memory_order_relaxed);
 }
 
 void conn_receive_into(struct conn *conn, char *into, size_t size)

@@ -20,6 +20,7 @@
 #ifndef LARDER_NET_CONN_H
 #define LARDER_NET_CONN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -128,6 +129,9 @@ struct conn {
 
     char *tail; /* received and not consumed: [tail_start, tail_start + tail_size) */
     size_t tail_room, tail_start, tail_size;
+    /* What conn_figures tells other threads: written by this one. */
+    _Atomic size_t shown_tail, shown_room, shown_unsent;
+    _Atomic uint64_t bytes_received, bytes_sent;
     size_t expected;
     char *fill_at; /* conn_receive_into: where the next byte goes */
     size_t fill_left;
@@ -153,6 +157,14 @@ static inline bool conn_wants(const struct conn *conn)
 static inline size_t conn_unsent(const struct conn *conn)
 {
     return conn->out_bytes + (size_t)(conn->sink.at - conn->window);
+}
+
+/* Brings up to date what other threads are told. */
+static inline void conn_show(struct conn *conn)
+{
+    atomic_store_explicit(&conn->shown_tail, conn->tail_size, memory_order_relaxed);
+    atomic_store_explicit(&conn->shown_room, conn->tail_room, memory_order_relaxed);
+    atomic_store_explicit(&conn->shown_unsent, conn->out_bytes, memory_order_relaxed);
 }
 
 /* ---- for the back ends */

@@ -474,6 +474,7 @@ static void flush_dirty(struct loop *loop)
             continue;
         }
         conn_check_congestion(conn);
+        conn_show(conn);
         if (conn->out_bytes != 0 && !conn->in_flight)
             loop->backend->send(conn);
         conn_settle(conn);

@@ -133,6 +133,15 @@ bool conn_closing(const struct conn *conn);
  * `into` (bytes that already arrived are copied), then `filled` is called. `into` belongs to the
  * caller and must stay until `filled` or `closed`. */
 void conn_receive_into(struct conn *conn, char *into, size_t size);
+/* What a connection holds, as of its last event. */
+struct conn_figures {
+    size_t input_bytes, input_free_bytes; /* received and not consumed; room beside them */
+    size_t output_bytes;                  /* unsent */
+    size_t size;                          /* of the connection with its input buffer */
+    uint64_t bytes_received, bytes_sent;  /* since it opened */
+};
+/* From any thread, as long as `closed` cannot be called. */
+void conn_figures(const struct conn *conn, struct conn_figures *out);
 /* Expects an unfinished request of at least `size` bytes in all: a hint for the buffer's size. */
 void conn_expect(struct conn *conn, size_t size);
 

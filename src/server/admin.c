@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "command/call.h"
+
 static const struct command rows[] = {
 #define PARENT COMMAND_ROW_PARENT
 #define COMMAND COMMAND_ROW
@@ -30,6 +32,15 @@ enum status admin_tables_add(void)
 enum outcome admin_help(struct call *call, const char *parent, const char *const *lines)
 {
     reply_help(call->reply, parent, lines);
+    return OUTCOME_DONE;
+}
+
+enum outcome admin_bad_syntax(struct call *call, const char *parent)
+{
+    reply_errorf(call->reply, "ERR",
+                 "unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
+                 (int)(call->argv[1].size < 128 ? call->argv[1].size : 128), call->argv[1].data,
+                 parent);
     return OUTCOME_DONE;
 }
 

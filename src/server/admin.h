@@ -23,6 +23,9 @@ enum status admin_tables_add(void) MUST_USE;
 /* Emits the lines of a HELP subcommand, of which `lines` is a NULL-terminated list. */
 enum outcome admin_help(struct call *call, const char *parent, const char *const *lines);
 
+/* Refuses a subcommand with too many arguments, or in an order it does not know. */
+enum outcome admin_bad_syntax(struct call *call, const char *parent);
+
 /* The Markdown tables of the reference. */
 void admin_print_commands(void);
 

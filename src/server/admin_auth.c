@@ -127,6 +127,8 @@ enum outcome admin_reset(struct call *call)
     if (status != STATUS_OK)
         return call_status(call, status);
     client_reset(call->client);
+    session->no_evict = session->no_touch = false;
+    session_skip_replies(session, false, 0);
     call->client->authenticated = !options_password_set(&server_of(call)->options);
     call->reply->version = 2;
     call->reply->ops->word(call->reply, "RESET");

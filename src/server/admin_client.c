@@ -110,27 +110,29 @@ enum outcome admin_client_info(struct call *call)
     return OUTCOME_DONE;
 }
 
-/* ---- LIST */
+/* ---- which clients LIST and KILL are about */
 
-static bool parse_id(struct call *call, struct bytes text, uint64_t *out, const char *complaint)
+struct filter {
+    struct bytes address, local_address; /* size 0: any */
+    const struct bytes *ids;             /* texts of integers */
+    uint32_t id_count;                   /* 0: any */
+    int64_t age_min_s;                   /* 0: any */
+    bool normal, skip_me;
+};
+
+static bool complain(struct call *call, const char *complaint)
 {
-    int64_t id;
-
-    if (number_parse_i64(text, &id) && id > 0) {
-        *out = (uint64_t)id;
-        return true;
-    }
     reply_errorf(call->reply, "ERR", "%s", complaint);
     return false;
 }
 
 /* Every connection is a normal client; the other types Redis has are known and empty. */
-static bool parse_type(struct call *call, struct bytes text, bool *out_normal)
+static bool filter_type(struct call *call, struct bytes text, struct filter *filter)
 {
-    static const char *const others[] = {"master", "replica", "slave", "pubsub"};
+    static const char *const others[] = {"master", "primary", "replica", "slave", "pubsub"};
 
-    *out_normal = bytes_equal_text_nocase(text, "normal");
-    if (*out_normal)
+    filter->normal = bytes_equal_text_nocase(text, "normal");
+    if (filter->normal)
         return true;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (bytes_equal_text_nocase(text, others[i]))
@@ -139,93 +141,123 @@ static bool parse_type(struct call *call, struct bytes text, bool *out_normal)
     return false;
 }
 
-static bool listed(const struct call *call, uint64_t id)
+static bool filter_address(struct call *call, struct bytes text, struct filter *filter)
 {
-    for (uint32_t i = 3; i < call->argc; i++) {
-        int64_t wanted;
+    (void)call;
+    filter->address = text;
+    return true;
+}
 
-        if (number_parse_i64(call->argv[i], &wanted) && (uint64_t)wanted == id)
-            return true;
-    }
+static bool filter_local_address(struct call *call, struct bytes text, struct filter *filter)
+{
+    (void)call;
+    filter->local_address = text;
+    return true;
+}
+
+static bool filter_user(struct call *call, struct bytes text, struct filter *filter)
+{
+    (void)filter; /* there is one user */
+    if (bytes_equal(text, BYTES("default")))
+        return true;
+    reply_errorf(call->reply, "ERR", "No such user '%.*s'", SHOWN(text));
     return false;
 }
 
-enum outcome admin_client_list(struct call *call)
+static bool filter_skip_me(struct call *call, struct bytes text, struct filter *filter)
 {
-    bool by_id = call->argc > 3 && bytes_equal_text_nocase(call->argv[2], "id");
-    bool by_type = call->argc == 4 && bytes_equal_text_nocase(call->argv[2], "type");
-    bool normal = true;
-    struct client_view *views;
-    struct buffer text;
-    uint32_t count;
-    uint64_t id;
-
-    if (call->argc > 2 && !by_id && !by_type)
-        return call_status(call, STATUS_SYNTAX);
-    if (by_type && !parse_type(call, call->argv[3], &normal))
-        return OUTCOME_DONE;
-    for (uint32_t i = 3; by_id && i < call->argc; i++)
-        if (!parse_id(call, call->argv[i], &id, "Invalid client ID"))
-            return OUTCOME_DONE;
-    show_self(call);
-    enum status status = clients_snapshot(server_of(call), &views, &count);
-    if (status != STATUS_OK)
-        return call_status(call, status);
-    buffer_init(&text, LIST_SIZE_MAX);
-    int64_t now_ms = clock_engine_ms();
-    for (uint32_t i = 0; i < count && normal; i++)
-        if (!by_id || listed(call, views[i].id))
-            client_view_write(&views[i], now_ms, &text);
-    clients_snapshot_end(views, count);
-    emit_text(call, &text);
-    return OUTCOME_DONE;
-}
-
-/* ---- KILL */
-
-struct filter {
-    struct bytes address, local_address; /* size 0: any */
-    uint64_t id;                         /* 0: any */
-    bool normal, skip_me;
-};
-
-static bool parse_filter(struct call *call, uint32_t index, struct filter *filter)
-{
-    struct bytes name = call->argv[index], value = call->argv[index + 1];
-
-    if (bytes_equal_text_nocase(name, "id"))
-        return parse_id(call, value, &filter->id, "client-id should be greater than 0");
-    if (bytes_equal_text_nocase(name, "type"))
-        return parse_type(call, value, &filter->normal);
-    if (bytes_equal_text_nocase(name, "addr")) {
-        filter->address = value;
+    filter->skip_me = bytes_equal_text_nocase(text, "yes");
+    if (filter->skip_me || bytes_equal_text_nocase(text, "no"))
         return true;
-    }
-    if (bytes_equal_text_nocase(name, "laddr")) {
-        filter->local_address = value;
-        return true;
-    }
-    if (bytes_equal_text_nocase(name, "user")) {
-        if (bytes_equal(value, BYTES("default")))
-            return true;
-        reply_errorf(call->reply, "ERR", "No such user '%.*s'", SHOWN(value));
-        return false;
-    }
-    if (bytes_equal_text_nocase(name, "skipme") &&
-        (bytes_equal_text_nocase(value, "yes") || bytes_equal_text_nocase(value, "no"))) {
-        filter->skip_me = bytes_equal_text_nocase(value, "yes");
-        return true;
-    }
     reply_status(call->reply, STATUS_SYNTAX);
     return false;
 }
 
-static bool matches(const struct filter *filter, const struct client_view *view, uint64_t self)
+static bool filter_age(struct call *call, struct bytes text, struct filter *filter)
+{
+    if (!number_parse_i64(text, &filter->age_min_s))
+        return complain(call, "maxage is not an integer or out of range");
+    return filter->age_min_s > 0 || complain(call, "maxage should be greater than 0");
+}
+
+static const struct {
+    const char *name;
+    bool (*parse)(struct call *call, struct bytes text, struct filter *filter);
+} filters[] = {{"type", filter_type}, {"addr", filter_address},   {"laddr", filter_local_address},
+               {"user", filter_user}, {"skipme", filter_skip_me}, {"maxage", filter_age}};
+
+enum { FILTER_COUNT = sizeof(filters) / sizeof(filters[0]) };
+
+/* FILTER_COUNT: none of these, but perhaps ID, which takes several words. */
+static size_t filter_find(struct bytes name)
+{
+    size_t i = 0;
+
+    while (i < FILTER_COUNT && !bytes_equal_text_nocase(name, filters[i].name))
+        i++;
+    return i;
+}
+
+/* The words from `*index` on, up to the next filter where there may be several. */
+static bool filter_ids(struct call *call, uint32_t *index, bool several, struct filter *filter)
+{
+    int64_t id;
+
+    filter->ids = &call->argv[*index];
+    filter->id_count = 0;
+    do {
+        if (!number_parse_i64(call->argv[*index], &id) || id <= 0)
+            return complain(call,
+                            several ? "Invalid client ID" : "client-id should be greater than 0");
+        filter->id_count++;
+        ++*index;
+    } while (several && *index < call->argc && filter_find(call->argv[*index]) == FILTER_COUNT);
+    return true;
+}
+
+/* All arguments from argv[2] on; ID takes several words, or one. */
+static bool parse_filters(struct call *call, bool several, struct filter *filter)
+{
+    uint32_t at = 2;
+
+    while (at + 1 < call->argc) {
+        size_t which = filter_find(call->argv[at]);
+
+        at++;
+        if (which < FILTER_COUNT) {
+            if (!filters[which].parse(call, call->argv[at], filter))
+                return false;
+            at++;
+        } else if (!bytes_equal_text_nocase(call->argv[at - 1], "id")) {
+            break;
+        } else if (!filter_ids(call, &at, several, filter)) {
+            return false;
+        }
+    }
+    if (at == call->argc)
+        return true;
+    reply_status(call->reply, STATUS_SYNTAX);
+    return false;
+}
+
+static bool is_listed(const struct filter *filter, uint64_t id)
+{
+    for (uint32_t i = 0; i < filter->id_count; i++) {
+        int64_t wanted;
+
+        if (number_parse_i64(filter->ids[i], &wanted) && (uint64_t)wanted == id)
+            return true;
+    }
+    return filter->id_count == 0;
+}
+
+static bool matches(const struct filter *filter, const struct client_view *view, uint64_t self,
+                    int64_t now_ms)
 {
     char text[160];
 
-    if ((filter->id != 0 && view->id != filter->id) || !filter->normal ||
-        (filter->skip_me && view->id == self))
+    if (!filter->normal || !is_listed(filter, view->id) || (filter->skip_me && view->id == self) ||
+        (now_ms - view->opened_ms) / 1000 < filter->age_min_s)
         return false;
     client_view_address(view, text, sizeof(text));
     if (filter->address.size > 0 && !bytes_equal(filter->address, bytes_of_text(text)))
@@ -235,6 +267,31 @@ static bool matches(const struct filter *filter, const struct client_view *view,
            bytes_equal(filter->local_address, bytes_of_text(text));
 }
 
+enum outcome admin_client_list(struct call *call)
+{
+    struct filter filter = {.normal = true};
+    struct client_view *views;
+    struct buffer text;
+    uint32_t count;
+
+    if (!parse_filters(call, true, &filter))
+        return OUTCOME_DONE;
+    show_self(call);
+    enum status status = clients_snapshot(server_of(call), &views, &count);
+    if (status != STATUS_OK)
+        return call_status(call, status);
+    buffer_init(&text, LIST_SIZE_MAX);
+    int64_t now_ms = clock_engine_ms();
+    for (uint32_t i = 0; i < count; i++)
+        if (matches(&filter, &views[i], session_of(call)->id, now_ms))
+            client_view_write(&views[i], now_ms, &text);
+    clients_snapshot_end(views, count);
+    emit_text(call, &text);
+    return OUTCOME_DONE;
+}
+
+/* ---- KILL */
+
 /* Closes what matches and counts it; the caller itself after its reply. */
 static enum status kill_matching(struct call *call, const struct filter *filter,
                                  uint32_t *out_count)
@@ -243,6 +300,7 @@ static enum status kill_matching(struct call *call, const struct filter *filter,
     struct server *server = server_of(call);
     struct client_view *views;
     uint32_t count;
+    int64_t now_ms = clock_engine_ms();
     enum status status = clients_snapshot(server, &views, &count);
 
     *out_count = 0;
@@ -255,7 +313,7 @@ static enum status kill_matching(struct call *call, const struct filter *filter,
         uint32_t id_count = 0;
 
         for (uint32_t j = 0; j < count; j++) {
-            if (views[j].worker != i || !matches(filter, &views[j], self->id))
+            if (views[j].worker != i || !matches(filter, &views[j], self->id, now_ms))
                 continue;
             ++*out_count;
             if (views[j].id == self->id)
@@ -279,15 +337,12 @@ enum outcome admin_client_kill(struct call *call)
     if (call->argc == 3) {
         filter.address = call->argv[2];
         if (filter.address.size == 0) {
-            reply_errorf(call->reply, "ERR", "No such client");
+            complain(call, "No such client");
             return OUTCOME_DONE;
         }
-    } else if (call->argc % 2 != 0) {
-        return call_status(call, STATUS_SYNTAX);
+    } else if (!parse_filters(call, false, &filter)) {
+        return OUTCOME_DONE;
     }
-    for (uint32_t i = 2; i + 1 < call->argc; i += 2)
-        if (!parse_filter(call, i, &filter))
-            return OUTCOME_DONE;
     enum status status = kill_matching(call, &filter, &count);
     if (status != STATUS_OK)
         return call_status(call, status);
@@ -296,9 +351,87 @@ enum outcome admin_client_kill(struct call *call)
     if (count > 0)
         call->reply->ops->ok(call->reply);
     else
-        reply_errorf(call->reply, "ERR", "No such client");
+        complain(call, "No such client");
     return OUTCOME_DONE;
 }
+
+/* ---- what a client asks for itself */
+
+/* argv[2] as a switch. */
+static bool parse_switch(struct call *call, bool *out)
+{
+    *out = bytes_equal_text_nocase(call->argv[2], "on");
+    if (*out || bytes_equal_text_nocase(call->argv[2], "off"))
+        return true;
+    reply_status(call->reply, STATUS_SYNTAX);
+    return false;
+}
+
+enum outcome admin_client_no_evict(struct call *call)
+{
+    bool on;
+
+    if (!parse_switch(call, &on))
+        return OUTCOME_DONE;
+    session_of(call)->no_evict = on;
+    return call_status(call, STATUS_OK);
+}
+
+enum outcome admin_client_no_touch(struct call *call)
+{
+    bool on;
+
+    if (!parse_switch(call, &on))
+        return OUTCOME_DONE;
+    session_of(call)->no_touch = on;
+    return call_status(call, STATUS_OK);
+}
+
+/* Only ON answers. What is emitted after OFF and SKIP goes nowhere. */
+enum outcome admin_client_reply(struct call *call)
+{
+    struct session *session = session_of(call);
+
+    if (bytes_equal_text_nocase(call->argv[2], "on"))
+        session_skip_replies(session, false, 0);
+    else if (bytes_equal_text_nocase(call->argv[2], "off"))
+        session_skip_replies(session, true, 0);
+    else if (bytes_equal_text_nocase(call->argv[2], "skip"))
+        session_skip_replies(session, session->replies_off, 2);
+    else
+        return call_status(call, STATUS_SYNTAX);
+    call->reply->ops->ok(call->reply);
+    return OUTCOME_DONE;
+}
+
+/* ---- other clients' waits */
+
+/* No command waits for anything that could be ended early; a pause is not ended by this. */
+enum outcome admin_client_unblock(struct call *call)
+{
+    int64_t id;
+
+    if (call->argc > 4) {
+        return admin_bad_syntax(call, "CLIENT");
+    } else if (call->argc == 4 && !bytes_equal_text_nocase(call->argv[3], "timeout") &&
+               !bytes_equal_text_nocase(call->argv[3], "error")) {
+        complain(call, "CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+    } else if (!number_parse_i64(call->argv[2], &id)) {
+        reply_status(call->reply, STATUS_NOT_INTEGER);
+    } else {
+        call->reply->ops->integer(call->reply, 0);
+    }
+    return OUTCOME_DONE;
+}
+
+#define FILTER_LINES                                                                               \
+    "    * ADDR <ip:port>|<unixsocket>:0: the client's address.",                                  \
+        "    * ID <client-id>: the client's; LIST takes several.",                                 \
+        "    * LADDR <ip:port>|<unixsocket>:0: the address it connected to.",                      \
+        "    * MAXAGE <seconds>: connected for at least so long.",                                 \
+        "    * SKIPME (YES|NO): without the current connection (default: yes to KILL).",           \
+        "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB): of this type.",                                \
+        "    * USER <username>: authenticated as <username>."
 
 enum outcome admin_client_help(struct call *call)
 {
@@ -312,31 +445,25 @@ enum outcome admin_client_help(struct call *call)
         "KILL <ip:port>",
         "    Kill connection made from <ip:port>.",
         "KILL <option> <value> [<option> <value> [...]]",
-        "    Kill connections. Options are:",
-        "    * ADDR (<ip:port>|<unixsocket>:0)",
-        "      Kill connections made from the specified address",
-        "    * LADDR (<ip:port>|<unixsocket>:0)",
-        "      Kill connections made to specified local address",
-        "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
-        "      Kill connections by type.",
-        "    * USER <username>",
-        "      Kill connections authenticated by <username>.",
-        "    * SKIPME (YES|NO)",
-        "      Skip killing current connection (default: yes).",
-        "    * ID <client-id>",
-        "      Kill connections by client id.",
-        "LIST [options ...]",
-        "    Return information about client connections. Options:",
-        "    * TYPE (NORMAL|MASTER|REPLICA|PUBSUB)",
-        "      Return clients of specified type.",
-        "    * ID <client-id> [<client-id> ...]",
-        "      Return clients with these ids.",
+        "    Kill connections that match all of the options:",
+        FILTER_LINES,
+        "LIST [<option> <value> [...]]",
+        "    Return information about client connections that match all of the options:",
+        FILTER_LINES,
+        "NO-EVICT (ON|OFF)",
+        "    Protect the current connection from the eviction of clients.",
+        "NO-TOUCH (ON|OFF)",
+        "    Let commands of the current connection not count as use of their keys.",
+        "REPLY (ON|OFF|SKIP)",
+        "    Control the replies sent to the current connection.",
+        "SETINFO <option> <value>",
+        "    Tell which library the client uses. Options are:",
+        "    * LIB-NAME: its name.",
+        "    * LIB-VER: its version.",
         "SETNAME <name>",
         "    Assign the name <name> to the current connection.",
-        "SETINFO <option> <value>",
-        "    Set client meta attr. Options are:",
-        "    * LIB-NAME: the client lib name.",
-        "    * LIB-VER: the client lib version.",
+        "UNBLOCK <client-id> [TIMEOUT|ERROR]",
+        "    Unblock the specified blocked client.",
         NULL,
     };
     return admin_help(call, "CLIENT", lines);

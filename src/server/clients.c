@@ -22,9 +22,16 @@ void client_view_of(const struct session *session, struct client_view *out)
     if (out->label != NULL)
         atomic_fetch_add(&out->label->holders, 1);
     out->state = atomic_load_explicit(&session->state, memory_order_relaxed);
+    if (out->state & SESSION_IN_MULTI) /* else it tells of the last transaction */
+        out->queued_bytes = atomic_load_explicit(&session->queued_bytes, memory_order_relaxed);
+    else
+        out->queued_bytes = 0;
+    out->commands = atomic_load_explicit(&session->commands, memory_order_relaxed);
+    conn_figures(session->conn, &out->figures);
     out->worker = session->worker->index;
     out->fd = session->fd;
     memcpy(out->peer, session->peer, sizeof(out->peer));
+    memcpy(out->local, session->local, sizeof(out->local));
 }
 
 void client_view_end(struct client_view *view)
@@ -90,19 +97,59 @@ void client_view_address(const struct client_view *view, char *out, size_t size)
 
 void client_view_local_address(const struct client_view *view, char *out, size_t size)
 {
-    const struct listener *listener = view->listener;
-
-    if (listener->kind == LISTENER_UNIX)
-        snprintf(out, size, "%s:0", listener->address);
+    if (view->local[0] != '\0')
+        snprintf(out, size, "%s", view->local);
     else
-        snprintf(out, size, strchr(listener->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
-                 listener->address, listener->port);
+        snprintf(out, size, "%s:0", view->listener->address);
 }
 
 static void write_part(struct buffer *out, const char *name, struct bytes part)
 {
     text_append(out, " %s=", name);
     sink_write_bytes(&out->sink, part);
+}
+
+/* The letters that Redis has for what a client is and has asked for. */
+static void write_flags(const struct client_view *view, struct buffer *out)
+{
+    static const struct {
+        uint64_t bit;
+        char letter;
+    } letters[] = {{SESSION_IN_MULTI, 'x'}, {SESSION_WAITS, 'b'},    {SESSION_CLOSES, 'c'},
+                   {SESSION_UNIX, 'U'},     {SESSION_NO_EVICT, 'e'}, {SESSION_NO_TOUCH, 'T'}};
+    char text[8];
+    size_t size = 0;
+
+    for (size_t i = 0; i < sizeof(letters) / sizeof(letters[0]); i++)
+        if (view->state & letters[i].bit)
+            text[size++] = letters[i].letter;
+    if (size == 0)
+        text[size++] = 'N';
+    text_append(out, " flags=%.*s", (int)size, text);
+}
+
+static uint32_t shown_count(const struct client_view *view, int shift)
+{
+    return (uint32_t)(view->state >> shift) & SESSION_COUNT_MAX;
+}
+
+/* Replies have no buffer per client that could stand empty: rbs and rbp are 0, and what is unsent
+ * is told by obl and omem. Arguments are read in place: argv-mem is 0. */
+static void write_figures(const struct client_view *view, struct buffer *out)
+{
+    const struct conn_figures *figures = &view->figures;
+    uint64_t size =
+        sizeof(struct session) + figures->size + figures->output_bytes + view->queued_bytes;
+
+    text_append(out, " multi=%d watch=%u",
+                view->state & SESSION_IN_MULTI ? (int)shown_count(view, SESSION_QUEUED_SHIFT) : -1,
+                shown_count(view, SESSION_WATCHED_SHIFT));
+    text_append(out, " qbuf=%zu qbuf-free=%zu argv-mem=0 multi-mem=%llu rbs=0 rbp=0",
+                figures->input_bytes, figures->input_free_bytes,
+                (unsigned long long)view->queued_bytes);
+    text_append(out, " obl=%zu oll=0 omem=%zu tot-mem=%llu events=%s", figures->output_bytes,
+                figures->output_bytes, (unsigned long long)size,
+                figures->output_bytes > 0 ? "rw" : "r");
 }
 
 void client_view_write(const struct client_view *view, int64_t now_ms, struct buffer *out)
@@ -115,20 +162,24 @@ void client_view_write(const struct client_view *view, int64_t now_ms, struct bu
     text_append(out, "id=%llu addr=%s laddr=%s fd=%d", (unsigned long long)view->id, address, local,
                 view->fd);
     write_part(out, "name", label_part(view->label, SESSION_NAME));
-    text_append(out, " age=%lld idle=%lld flags=%s db=%u sub=0 psub=0 ssub=0 worker=%u cmd=",
-                (long long)(now_ms - view->opened_ms) / 1000,
-                (long long)(now_ms - view->active_ms) / 1000,
-                view->state & SESSION_IN_MULTI ? "x" : "N", view->state & SESSION_DB, view->worker);
+    text_append(out, " age=%lld idle=%lld", (long long)(now_ms - view->opened_ms) / 1000,
+                (long long)(now_ms - view->active_ms) / 1000);
+    write_flags(view, out);
+    text_append(out, " db=%u sub=0 psub=0 ssub=0", (uint32_t)(view->state & SESSION_DB));
+    write_figures(view, out);
     if (command == NULL)
-        text_append(out, "NULL");
+        text_append(out, " cmd=NULL");
     else if (command->parent != NULL)
-        text_append(out, "%s|%s", command->parent->name, command->name);
+        text_append(out, " cmd=%s|%s", command->parent->name, command->name);
     else
-        text_append(out, "%s", command->name);
-    text_append(out, " user=default redir=-1 resp=%u", view->state >> SESSION_RESP_SHIFT & 0xf);
+        text_append(out, " cmd=%s", command->name);
+    text_append(out, " user=default redir=-1 resp=%u",
+                (uint32_t)(view->state >> SESSION_RESP_SHIFT & 0xf));
     write_part(out, "lib-name", label_part(view->label, SESSION_LIBRARY_NAME));
     write_part(out, "lib-ver", label_part(view->label, SESSION_LIBRARY_VERSION));
-    text_append(out, "\n");
+    text_append(out, " worker=%u tot-net-in=%llu tot-net-out=%llu tot-cmds=%llu\n", view->worker,
+                (unsigned long long)view->figures.bytes_received,
+                (unsigned long long)view->figures.bytes_sent, (unsigned long long)view->commands);
 }
 
 /* ---- closing */

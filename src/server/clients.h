@@ -16,10 +16,12 @@ struct client_view {
     const struct command *last_command;
     const struct listener *listener;
     struct label *label; /* held */
-    uint32_t state;      /* enum session_state */
+    uint64_t state;      /* enum session_state */
+    uint64_t queued_bytes, commands;
+    struct conn_figures figures;
     uint32_t worker;
     int fd;
-    char peer[48];
+    char peer[48], local[48];
 };
 
 /* Holds the label: end it with client_view_end. On the session's own thread, or under its list's

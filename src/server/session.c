@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "command/dispatch.h"
+#include "command/transaction.h"
 #include "engine/blob.h"
 #include "os/clock.h"
 #include "os/socket.h"
@@ -80,14 +81,40 @@ enum status session_label_set(struct session *session, enum session_label which,
 
 /* ---- life */
 
+static uint64_t shown_count(uint32_t count, int shift)
+{
+    return (uint64_t)(count < SESSION_COUNT_MAX ? count : SESSION_COUNT_MAX) << shift;
+}
+
+static uint64_t show_transaction(struct session *session)
+{
+    const struct client *client = &session->client;
+
+    atomic_store_explicit(&session->queued_bytes, transaction_size(client), memory_order_relaxed);
+    return (client->in_multi ? SESSION_IN_MULTI : 0) |
+           shown_count(transaction_count(client), SESSION_QUEUED_SHIFT) |
+           shown_count(client->watcher != NULL ? client->watcher->count : 0, SESSION_WATCHED_SHIFT);
+}
+
 void session_show(struct session *session)
 {
     const struct client *client = &session->client;
-    uint32_t state = client->db | session->reply.version << SESSION_RESP_SHIFT |
-                     (client->in_multi ? SESSION_IN_MULTI : 0) |
-                     (client->watcher != NULL ? SESSION_WATCHES : 0);
+    uint64_t state = client->db | session->reply.version << SESSION_RESP_SHIFT |
+                     (session->no_evict ? SESSION_NO_EVICT : 0) |
+                     (session->no_touch ? SESSION_NO_TOUCH : 0) |
+                     (conn_closing(session->conn) ? SESSION_CLOSES : 0) |
+                     (session->peer[0] == '\0' ? SESSION_UNIX : 0);
 
+    if (client->in_multi || client->watcher != NULL)
+        state |= show_transaction(session);
     atomic_store_explicit(&session->state, state, memory_order_relaxed);
+}
+
+void session_skip_replies(struct session *session, bool off, uint8_t count)
+{
+    session->replies_off = off;
+    session->skips = count;
+    session->reply.sink = off || count > 0 ? &session->worker->discard : conn_sink(session->conn);
 }
 
 bool session_local(const struct session *session)
@@ -158,6 +185,8 @@ static struct session *create(struct worker *worker, struct conn *conn)
 
         socket_address_text(session->fd, true, peer);
         snprintf(session->peer, sizeof(session->peer), "%.47s", peer);
+        socket_address_text(session->fd, false, peer);
+        snprintf(session->local, sizeof(session->local), "%.47s", peer);
     }
     session_show(session);
     return session;
@@ -225,6 +254,14 @@ static bool is_http(const struct request *request)
                                         bytes_equal_text_nocase(request->argv[0], "host:"));
 }
 
+static void answered(struct session *session)
+{
+    if (session->reply.errored)
+        counter_add(&session->worker->errors, 1);
+    if (session->skips > 0)
+        session_skip_replies(session, session->replies_off, session->skips - 1);
+}
+
 static void run_request(struct session *session, struct request *request)
 {
     if (is_http(request)) {
@@ -235,8 +272,7 @@ static void run_request(struct session *session, struct request *request)
     }
     session->reply.errored = false;
     dispatch_run(&session->client, request, session->worker->now_ms, &session->reply);
-    if (session->reply.errored)
-        counter_add(&session->worker->errors, 1);
+    answered(session);
 }
 
 /* What many requests share is done once for all of them. */
@@ -246,6 +282,7 @@ static void ran(struct session *session, uint64_t count, const struct command *l
         return;
     struct worker *worker = session->worker;
     counter_add(&worker->commands, count);
+    counter_add(&session->commands, count);
     worker->since_safe_point += (uint32_t)count;
     if (worker->since_safe_point >= SAFE_POINT_EVERY) {
         worker->since_safe_point = 0;
@@ -355,7 +392,9 @@ static void run_pending(struct session *session)
         dispatch_prepare(&session->client, request);
         if (pending->refused) {
             session->client.multi_failed |= session->client.in_multi;
+            session->reply.errored = false;
             reply_status(&session->reply, STATUS_NO_MEMORY);
+            answered(session);
         } else {
             run_request(session, request);
         }

@@ -36,12 +36,19 @@ struct pending {
     bool refused;         /* such an argument was met */
 };
 
-/* Bits of `state`. */
+/* Bits of `state`; above them how many requests are queued and how many keys watched. */
 enum session_state {
     SESSION_DB = 0xff,
     SESSION_RESP_SHIFT = 8,
     SESSION_IN_MULTI = 1 << 12,
-    SESSION_WATCHES = 1 << 13
+    SESSION_CLOSES = 1 << 13, /* once its replies are sent */
+    SESSION_WAITS = 1 << 14,  /* for the end of a pause */
+    SESSION_UNIX = 1 << 15,   /* came over a unix socket */
+    SESSION_NO_EVICT = 1 << 16,
+    SESSION_NO_TOUCH = 1 << 17,
+    SESSION_QUEUED_SHIFT = 20,
+    SESSION_WATCHED_SHIFT = 42,
+    SESSION_COUNT_MAX = (1 << 22) - 1 /* larger counts are shown as this */
 };
 
 struct session {
@@ -58,10 +65,15 @@ struct session {
     int64_t opened_ms;               /* shown; engine time */
     _Atomic int64_t active_ms;       /* shown; when bytes last arrived */
     _Atomic(const struct command *) last_command; /* shown; NULL: none yet */
-    _Atomic uint32_t state;                       /* shown */
+    _Atomic uint64_t state;                       /* shown; enum session_state */
+    _Atomic uint64_t queued_bytes;                /* shown; by MULTI */
+    counter commands;                             /* shown; requests that have run */
     const struct listener *listener;              /* shown */
     int fd;                                       /* shown */
-    char peer[48]; /* shown; "127.0.0.1:1234", empty on unix sockets */
+    bool replies_off;                             /* CLIENT REPLY OFF */
+    uint8_t skips;                                /* requests that get no reply, this one first */
+    bool no_evict, no_touch;                      /* asked for and shown, without effect yet */
+    char peer[48], local[48]; /* shown; "127.0.0.1:1234", empty on unix sockets */
 };
 
 extern const struct loop_handler session_handler;
@@ -86,6 +98,8 @@ void label_release(struct label *label); /* NULL is fine */
 /* The part's text, or nothing. */
 struct bytes label_part(const struct label *label, enum session_label which);
 
+/* How many of the requests from the current one on get no reply; all while replies_off is set. */
+void session_skip_replies(struct session *session, bool off, uint8_t count);
 /* Brings `state` up to date; after a command changed what it shows. */
 void session_show(struct session *session);
 /* True when it came over a unix socket or from this machine. */

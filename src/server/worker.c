@@ -5,11 +5,42 @@
  */
 #include "server/worker.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "os/socket.h"
 #include "server/log.h"
 #include "server/session.h"
+
+/* ---- replies that nobody wants */
+
+static bool discard_grow(struct sink *sink, size_t size)
+{
+    struct worker *worker = (struct worker *)((char *)sink - offsetof(struct worker, discard));
+
+    (void)size; /* at most what `discarded` has */
+    sink->at = worker->discarded;
+    sink->end = worker->discarded + sizeof(worker->discarded);
+    return true;
+}
+
+static bool discard_append(struct sink *sink, const char *data, size_t size)
+{
+    (void)sink, (void)data, (void)size;
+    return true;
+}
+
+static bool discard_refer(struct sink *sink, const char *data, size_t size,
+                          void (*release)(void *owner), void *owner)
+{
+    (void)sink, (void)data, (void)size;
+    release(owner);
+    return true;
+}
+
+static const struct sink_ops discard_ops = {discard_grow, discard_append, discard_refer};
+
+/* ---- life */
 
 enum status worker_init(struct worker *worker, struct server *server, uint32_t index,
                         const char **why)
@@ -30,6 +61,7 @@ enum status worker_init(struct worker *worker, struct server *server, uint32_t i
     memset(worker, 0, sizeof(*worker));
     worker->server = server;
     worker->index = index;
+    worker->discard.ops = &discard_ops;
     *why = "memory is out";
     for (; parser_count < WORKER_BATCH_MAX; parser_count++) {
         status = parser_init(&worker->parsers[parser_count], &server->limits);

@@ -43,6 +43,8 @@ struct worker {
     uint32_t since_safe_point;
     struct parser parsers[WORKER_BATCH_MAX];
     counter commands, errors, connections, rejected;
+    struct sink discard; /* for replies that nobody wants */
+    char discarded[SINK_RESERVE_MAX];
     struct lock sessions_lock;    /* guards the list and what struct session says */
     struct session *first, *last; /* in order of age */
     uint32_t session_count;

@@ -93,7 +93,7 @@ def test_client_list_shows_the_connections_of_every_worker(server):
     seen = clients[0].client_list(client_id=[ident])
     assert len(seen) == 1
     assert seen[0]["db"] == "7" and seen[0]["lib-name"] == "mine" and seen[0]["lib-ver"] == "1.2"
-    assert seen[0]["flags"] == "x"
+    assert seen[0]["flags"] == "xU"
     assert clients[0].client_list(_type="pubsub") == []
     assert len(clients[0].client_list(_type="normal")) == 9
 
