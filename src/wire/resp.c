@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/words.h"
 #include "wire/resp_reply.h"
 #include "wire/wire.h"
 
@@ -140,88 +141,13 @@ static enum parse read_size(struct parser *parser, char *data, char **at, char *
 
 /* ---- inline commands */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-static int hex_value(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* One escape sequence of a "..." word; `*at` is behind its backslash, `*at < end`. */
-static char read_escape(const char **at, const char *end)
-{
-    char c = *(*at)++;
-    switch (c) {
-    case 'n':
-        return '\n';
-    case 'r':
-        return '\r';
-    case 't':
-        return '\t';
-    case 'b':
-        return '\b';
-    case 'a':
-        return '\a';
-    case 'x':
-        if (end - *at >= 2 && hex_value((*at)[0]) >= 0 && hex_value((*at)[1]) >= 0) {
-            c = (char)(hex_value((*at)[0]) * 16 + hex_value((*at)[1]));
-            *at += 2;
-        }
-        return c;
-    default:
-        return c;
-    }
-}
-
-/* Decodes the word at `*from` to `*to`, which is not behind it, and moves both past it. A quote may
- * open in the middle of a word, but must close at its end. False: it does not. */
-static bool read_word(const char **from, const char *end, char **to)
-{
-    const char *at = *from;
-    char *out = *to, quote = '\0';
-    while (at < end) {
-        char c = *at;
-        if (quote == '\0') {
-            if (c == ' ' || c == '\t' || c == '\r')
-                break;
-            at++;
-            if (c == '"' || c == '\'')
-                quote = c;
-            else
-                *out++ = c;
-            continue;
-        }
-        at++;
-        if (c == quote) {
-            if (at < end && !is_blank(*at))
-                return false;
-            quote = '\0';
-            break;
-        }
-        if (c == '\\' && at < end && quote == '"')
-            c = read_escape(&at, end);
-        else if (c == '\\' && at < end && *at == '\'')
-            c = *at++;
-        *out++ = c;
-    }
-    *from = at;
-    *to = out;
-    return quote == '\0';
-}
-
 /* `line` has `length` bytes without its end. The words are decoded in place. */
 static enum parse split_line(struct parser *parser, char *line, size_t length)
 {
     const char *at = line, *end = line + length;
     uint32_t argc = 0;
     for (;;) {
-        while (at < end && is_blank(*at))
+        while (at < end && word_is_blank(*at))
             at++;
         if (at == end)
             break;
@@ -230,7 +156,7 @@ static enum parse split_line(struct parser *parser, char *line, size_t length)
         if (argc == parser->argv_room && !parser_grow(parser, UINT32_MAX))
             return bad(parser, out_of_memory);
         char *word = (char *)at, *out = word;
-        if (!read_word(&at, end, &out))
+        if (!word_read(&at, end, &out))
             return bad(parser, "Protocol error: unbalanced quotes in request");
         if ((size_t)(out - word) > parser->limits->argument_size_max)
             return bad_size(parser);

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/words.h"
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* One escape sequence of a "..." word; `*at` is behind its backslash, `*at < end`. */
+static char read_escape(const char **at, const char *end)
+{
+    char c = *(*at)++;
+    switch (c) {
+    case 'n':
+        return '\n';
+    case 'r':
+        return '\r';
+    case 't':
+        return '\t';
+    case 'b':
+        return '\b';
+    case 'a':
+        return '\a';
+    case 'x':
+        if (end - *at >= 2 && hex_value((*at)[0]) >= 0 && hex_value((*at)[1]) >= 0) {
+            c = (char)(hex_value((*at)[0]) * 16 + hex_value((*at)[1]));
+            *at += 2;
+        }
+        return c;
+    default:
+        return c;
+    }
+}
+
+bool word_read(const char **from, const char *end, char **to)
+{
+    const char *at = *from;
+    char *out = *to, quote = '\0';
+    while (at < end) {
+        char c = *at;
+        if (quote == '\0') {
+            if (c == ' ' || c == '\t' || c == '\r')
+                break;
+            at++;
+            if (c == '"' || c == '\'')
+                quote = c;
+            else
+                *out++ = c;
+            continue;
+        }
+        at++;
+        if (c == quote) {
+            if (at < end && !word_is_blank(*at))
+                return false;
+            quote = '\0';
+            break;
+        }
+        if (c == '\\' && at < end && quote == '"')
+            c = read_escape(&at, end);
+        else if (c == '\\' && at < end && *at == '\'')
+            c = *at++;
+        *out++ = c;
+    }
+    *from = at;
+    *to = out;
+    return quote == '\0';
+}
+
+static bool needs_quotes(struct bytes word)
+{
+    if (word.size == 0 || word.data[0] == '#')
+        return true;
+    for (size_t i = 0; i < word.size; i++) {
+        char c = word.data[i];
+
+        if ((unsigned char)c <= ' ' || (unsigned char)c >= 0x7f || c == '"' || c == '\'')
+            return true;
+    }
+    return false;
+}
+
+void word_write(struct sink *sink, struct bytes word)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    if (!needs_quotes(word)) {
+        sink_write_bytes(sink, word);
+        return;
+    }
+    sink_write(sink, "\"", 1);
+    for (size_t i = 0; i < word.size; i++) {
+        unsigned char c = (unsigned char)word.data[i];
+        char escape[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
+
+        if (c == '"' || c == '\\') {
+            escape[1] = (char)c;
+            sink_write(sink, escape, 2);
+        } else if (c < ' ' || c >= 0x7f) {
+            sink_write(sink, escape, 4);
+        } else {
+            sink_write(sink, &word.data[i], 1);
+        }
+    }
+    sink_write(sink, "\"", 1);
+}
