@@ -9,6 +9,7 @@
 #include "command/glob.h"
 #include "server/admin.h"
 #include "server/log.h"
+#include "server/server_options.h"
 #include "server/session.h"
 #include "server/text.h"
 
@@ -97,25 +98,12 @@ static bool read_pair(struct call *call, uint32_t pair, const struct option **op
     return true;
 }
 
-/* All or nothing: puts the old values back, and tells those of the first `told` that knew of the
- * new. */
-static void take_back(struct server *server, const struct option *const *options,
-                      const struct option_value *old, uint32_t count, uint32_t told)
-{
-    char ignored[OPTION_MESSAGE_SIZE];
-
-    for (uint32_t i = count; i-- > 0;)
-        options_store(&server->options, options[i], old[i]);
-    for (uint32_t i = 0; i < told; i++)
-        (void)server_option_changed(server, options[i], ignored);
-}
-
 enum outcome admin_config_set(struct call *call)
 {
     struct server *server = server_of(call);
     const struct option *options[SET_COUNT_MAX];
     struct option_value values[SET_COUNT_MAX];
-    uint32_t count = (call->argc - 2) / 2, done = 0;
+    uint32_t count = (call->argc - 2) / 2, done = 0, failed;
     char message[OPTION_MESSAGE_SIZE];
 
     if (call->argc % 2 != 0) {
@@ -131,21 +119,13 @@ enum outcome admin_config_set(struct call *call)
             alloc_free(values[--done].text);
         return OUTCOME_DONE;
     }
-    /* From here on `values` holds what was there before. */
-    for (uint32_t i = 0; i < count; i++)
-        values[i] = options_exchange(&server->options, options[i], values[i]);
-    for (uint32_t i = 0; i < count; i++) {
-        if (!server_option_changed(server, options[i], message)) {
-            refuse(call, options[i], message);
-            take_back(server, options, values, count, i);
-            return OUTCOME_DONE;
-        }
+    if (!server_options_set(server, options, values, count, &failed, message)) {
+        refuse(call, options[failed], message);
+        return OUTCOME_DONE;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        alloc_free(values[i].text);
+    for (uint32_t i = 0; i < count; i++)
         log_line(LOG_VERBOSE, "client %llu changed %s", (unsigned long long)session_of(call)->id,
                  options[i]->name);
-    }
     return call_status(call, STATUS_OK);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "os/process.h"
 #include "os/signal.h"
 #include "server/admin.h"
 #include "server/errors.h"
@@ -63,17 +64,22 @@ int main(int argc, char **argv, char **environment)
     char message[OPTION_MESSAGE_SIZE];
     int code = 2;
 
+    process_standard_files_open();
     if (admin_tables_add() != STATUS_OK || options_init(&server.options) != STATUS_OK) {
         fprintf(stderr, "larder: memory is out\n");
         return 1;
     }
-    switch (options_load(&server.options, argc, argv, environment, message)) {
+    server.arguments = (struct option_arguments){argc, argv, environment};
+    switch (options_load(&server.options, &server.arguments, message)) {
     case OPTIONS_RUN:
         code = run();
         break;
-    case OPTIONS_HELP:
-        options_print_help();
+    case OPTIONS_CHECK:
+        puts("larder: the configuration is good");
         code = 0;
+        break;
+    case OPTIONS_HELP:
+        code = options_print_help(message) ? 0 : 2;
         break;
     case OPTIONS_VERSION:
         printf("larder %s (speaks Redis %s)\n", LARDER_VERSION, SERVER_REDIS_VERSION);

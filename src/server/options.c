@@ -102,10 +102,9 @@ const struct option *option_nearest(struct bytes name)
     return nearest;
 }
 
-/* The next word of "a|b|c"; false at the end. */
-static bool choice_next(const char **at, struct bytes *out)
+bool option_choice_next(const char **at, struct bytes *out)
 {
-    if (**at == '\0')
+    if (*at == NULL || **at == '\0')
         return false;
     *out = bytes_of(*at, strcspn(*at, "|"));
     *at += out->size;
@@ -114,27 +113,39 @@ static bool choice_next(const char **at, struct bytes *out)
     return true;
 }
 
-static bool parse_choice(const struct option *option, struct bytes text, int64_t *out,
-                         char *message)
+struct bytes option_nearest_choice(const struct option *option, struct bytes text)
 {
     const char *at = option->choices;
     struct bytes choice, nearest = {"", 0};
     size_t least = SIZE_MAX;
 
-    for (int64_t i = 0; choice_next(&at, &choice); i++) {
+    while (option_choice_next(&at, &choice)) {
         size_t distance = edit_distance(text, choice);
 
-        if (distance == 0) {
-            *out = i;
-            return true;
-        }
         if (distance < least) {
             least = distance;
             nearest = choice;
         }
     }
-    snprintf(message, OPTION_MESSAGE_SIZE, "argument must be one of %s; the nearest is %.*s",
-             option->choices, (int)nearest.size, nearest.data);
+    return nearest;
+}
+
+static bool parse_choice(const struct option *option, struct bytes text, int64_t *out,
+                         char *message)
+{
+    const char *at = option->choices;
+    struct bytes choice;
+    size_t size;
+
+    for (*out = 0; option_choice_next(&at, &choice); ++*out)
+        if (edit_distance(text, choice) == 0)
+            return true;
+    snprintf(message, OPTION_MESSAGE_SIZE, "argument(s) must be one of the following: ");
+    for (at = option->choices; option_choice_next(&at, &choice);) {
+        size = strlen(message);
+        snprintf(message + size, OPTION_MESSAGE_SIZE - size, "%.*s%s", (int)choice.size,
+                 choice.data, *at != '\0' ? ", " : "");
+    }
     return false;
 }
 
@@ -165,38 +176,40 @@ static bool parse_octal(struct bytes text, int64_t *out)
     return true;
 }
 
-/* Everything but ENUM, TEXT and LIST. `*wants` names what the kind takes. */
+/* Everything but ENUM, TEXT and LIST. `*wants` says what the kind takes. */
 static bool parse_number(const struct option *option, struct bytes text, int64_t *out,
                          const char **wants)
 {
+    int64_t unit_us = option->kind == OPTION_SECONDS ? 1000000 : 1;
     uint64_t number = 0;
     bool good = false;
 
     switch (option->kind) {
     case OPTION_BOOL:
-        *wants = "'yes' or 'no'";
+        *wants = "argument must be 'yes' or 'no'";
         *out = bytes_equal_text_nocase(text, "yes");
         return *out != 0 || bytes_equal_text_nocase(text, "no");
     case OPTION_INTEGER:
-        *wants = "a number";
+        *wants = "argument couldn't be parsed into an integer";
         return number_parse_i64(text, out);
     case OPTION_OCTAL:
-        *wants = "an octal number";
+        *wants = "argument couldn't be parsed as an octal number";
         return parse_octal(text, out);
     case OPTION_MEMORY:
-        *wants = "a memory value (bytes, 512mb, 8gb) or a percentage";
+        *wants = "argument must be a memory or percent value";
         if (parse_percent(text, out))
             return true;
         good = number_parse_size(text, &number);
         break;
     case OPTION_SIZE:
-        *wants = "a memory value (bytes, 64kb, 512mb)";
+        *wants = "argument must be a memory value";
         good = number_parse_size(text, &number);
         break;
     default:
-        *wants = "a duration (10, 250ms, 5m)";
-        good =
-            number_parse_duration_us(text, option->kind == OPTION_SECONDS ? 1000000 : 1, &number);
+        *wants = "argument couldn't be parsed into an integer or a duration (10, 250ms, 5m)";
+        good = number_parse_duration_us(text, (uint64_t)unit_us, &number);
+        if (!good && number_parse_i64(text, out) && *out < 0)
+            return true; /* it will be found to be too small */
         break;
     }
     *out = (int64_t)number;
@@ -236,7 +249,7 @@ bool option_parse(const struct option *option, struct bytes text, struct option_
     if (option->kind == OPTION_ENUM)
         return parse_choice(option, text, &out->number, message);
     if (!parse_number(option, text, &out->number, &wants)) {
-        snprintf(message, OPTION_MESSAGE_SIZE, "argument must be %s", wants);
+        snprintf(message, OPTION_MESSAGE_SIZE, "%s", wants);
         return false;
     }
     if (option->kind != OPTION_BOOL && (out->number < option->min || out->number > option->max)) {
@@ -304,13 +317,33 @@ static void show_number(const struct option *option, int64_t number, char *out, 
         break;
     case OPTION_ENUM:
         for (int64_t i = 0; i <= number; i++)
-            choice_next(&at, &choice);
+            option_choice_next(&at, &choice);
         snprintf(out, size, "%.*s", (int)choice.size, choice.data);
         break;
     default:
         snprintf(out, size, "%lld", (long long)number);
         break;
     }
+}
+
+bool options_copy(struct options *options, const struct option *option, struct option_value *out)
+{
+    *out = (struct option_value){0, NULL};
+    if (!is_text(option)) {
+        out->number = atomic_load(number_field(options, option));
+        return true;
+    }
+    lock_acquire(&options->lock);
+    out->text = copy_text(bytes_of_text(*text_field(options, option)));
+    lock_release(&options->lock);
+    return out->text != NULL;
+}
+
+bool options_equal(struct options *a, struct options *b, const struct option *option)
+{
+    if (is_text(option))
+        return strcmp(*text_field(a, option), *text_field(b, option)) == 0;
+    return atomic_load(number_field(a, option)) == atomic_load(number_field(b, option));
 }
 
 char *options_show(struct options *options, const struct option *option)
@@ -379,69 +412,5 @@ void options_deinit(struct options *options)
             continue;
         alloc_free(*text_field(options, &rows[i]));
         *text_field(options, &rows[i]) = NULL;
-    }
-}
-
-void options_print_help(void)
-{
-    const char *group = "";
-
-    puts("usage: larder [FILE] [--OPTION VALUE]...\n\n"
-         "A cache server for Redis clients. Options may also stand in a file, one `name value` a\n"
-         "line, and in the environment as LARDER_NAME. Flags win over the environment, and the\n"
-         "environment over the file.\n\n"
-         "  --help     shows this\n"
-         "  --version  shows the version");
-    for (uint32_t i = 0; i < ROW_COUNT; i++) {
-        if (rows[i].when == OPTION_FIXED)
-            continue;
-        if (strcmp(group, rows[i].group) != 0)
-            printf("\n%s\n", rows[i].group);
-        group = rows[i].group;
-        printf("  --%s", rows[i].name);
-        if (rows[i].choices != NULL)
-            printf(" %s", rows[i].choices);
-        if (rows[i].default_text[0] != '\0')
-            printf(" (default %s)", rows[i].default_text);
-        printf("\n      %s\n", rows[i].help);
-    }
-}
-
-void options_print_reference(void)
-{
-    static const char *const kinds[] = {"yes or no",
-                                        "number",
-                                        "octal number",
-                                        "size",
-                                        "size or percentage",
-                                        "duration, seconds",
-                                        "duration, microseconds",
-                                        "choice",
-                                        "text",
-                                        "list"};
-    static const char *const whens[] = {"yes", "no", "no (fixed)"};
-    const char *group = "";
-
-    puts("# Options\n\n<!-- generated by larder --dump-reference options -->\n\n"
-         "A duration's or size's unit is optional: a bare size is in bytes.");
-    for (uint32_t i = 0; i < ROW_COUNT; i++) {
-        const struct option *row = &rows[i];
-
-        if (strcmp(group, row->group) != 0)
-            printf("\n## %s\n\n| option | takes | default | CONFIG SET | what it does |\n"
-                   "|---|---|---|---|---|\n",
-                   row->group);
-        group = row->group;
-        printf("| `%s` | %s", row->name, kinds[row->kind]);
-        for (const char *at = row->choices, *separator = ": "; at != NULL;) {
-            struct bytes choice;
-
-            if (!choice_next(&at, &choice))
-                break;
-            printf("%s`%.*s`", separator, (int)choice.size, choice.data);
-            separator = ", ";
-        }
-        printf(row->default_text[0] != '\0' ? " | `%s`" : " | %s", row->default_text);
-        printf(" | %s | %s |\n", whens[row->when], row->help);
     }
 }

@@ -69,7 +69,7 @@ struct option_value {
     char *text; /* owned; NULL for numbers */
 };
 
-enum option_message { OPTION_MESSAGE_SIZE = 512 };
+enum option_message { OPTION_MESSAGE_SIZE = 1024 };
 
 /* Every option at its default. */
 enum status options_init(struct options *options) MUST_USE;
@@ -84,6 +84,9 @@ const struct option *option_at(uint32_t index);
 const struct option *option_find(struct bytes name);
 /* The option whose name takes the fewest edits to reach. */
 const struct option *option_nearest(struct bytes name);
+/* The next of a row's choices, beginning with `*at` at `choices`; false at the end. */
+bool option_choice_next(const char **at, struct bytes *out);
+struct bytes option_nearest_choice(const struct option *option, struct bytes text);
 /* Reads `text`; on false `message` (OPTION_MESSAGE_SIZE) says what the option wants. */
 bool option_parse(const struct option *option, struct bytes text, struct option_value *out,
                   char *message);
@@ -92,6 +95,10 @@ void options_store(struct options *options, const struct option *option, struct 
 /* The same, and gives the old value with its text to the caller. */
 struct option_value options_exchange(struct options *options, const struct option *option,
                                      struct option_value value);
+/* Whether the option has the same value in both. Not for two threads that set options. */
+bool options_equal(struct options *a, struct options *b, const struct option *option);
+/* False: memory is out. */
+bool options_copy(struct options *options, const struct option *option, struct option_value *out);
 /* The value as CONFIG GET shows it; the caller frees it. NULL: memory is out. */
 char *options_show(struct options *options, const struct option *option);
 /* The field of a text option; see `lock`. */
@@ -102,18 +109,27 @@ bool options_password_set(struct options *options);
 
 enum options_load {
     OPTIONS_RUN,       /* start the server */
-    OPTIONS_HELP,      /* --help was given */
+    OPTIONS_CHECK,     /* --check-config was given, and everything is right */
+    OPTIONS_HELP,      /* --help [GROUP]: `message` holds the group or nothing */
     OPTIONS_VERSION,   /* --version was given */
     OPTIONS_REFERENCE, /* --dump-reference WHAT: `message` holds WHAT */
     OPTIONS_BAD,       /* `message` says why */
 };
 
+/* What the program was started with. */
+struct option_arguments {
+    int argc;
+    char **argv;
+    char **environment;
+};
+
 /* Reads, each overriding the one before: configuration file, environment, flags. */
-enum options_load options_load(struct options *options, int argc, char **argv, char **environment,
+enum options_load options_load(struct options *options, const struct option_arguments *arguments,
                                char *message);
 
-/* `--help`, and the Markdown table of the reference. */
-void options_print_help(void);
+/* `--help`; an empty group is all of them. False: there is no such group. */
+bool options_print_help(const char *group);
+/* The Markdown table of the reference. */
 void options_print_reference(void);
 
 #endif

@@ -14,12 +14,10 @@
 #include "os/process.h"
 #include "os/socket.h"
 #include "server/log.h"
+#include "server/server_options.h"
 #include "server/worker.h"
 
 enum {
-    /* Descriptors that are not a client's: files, listeners, rings and wake-ups of the loops. */
-    DESCRIPTORS_SPARE = 32,
-    DESCRIPTORS_PER_WORKER = 8,
     LISTEN_ATTEMPTS = 20,
     LISTEN_INTERVAL_MS = 50,
     SAMPLE_INTERVAL_MS = 1000,
@@ -28,24 +26,6 @@ enum {
 };
 
 /* ---- starting */
-
-static bool raise_descriptors(struct server *server)
-{
-    uint64_t clients = (uint64_t)server->options.maxclients;
-    uint64_t other = DESCRIPTORS_SPARE + (uint64_t)server->options.threads * DESCRIPTORS_PER_WORKER;
-    uint64_t limit = process_descriptors_raise(clients + other);
-
-    if (limit >= clients + other)
-        return true;
-    uint64_t possible = limit > other ? limit - other : 1;
-    log_line(LOG_WARNING,
-             "maxclients lowered from %llu to %llu: this process may open %llu descriptors; raise "
-             "the limit with ulimit -n %llu",
-             (unsigned long long)clients, (unsigned long long)possible, (unsigned long long)limit,
-             (unsigned long long)(clients + other));
-    server->options.maxclients = (int64_t)possible;
-    return false;
-}
 
 /* Words of a list option, one at a time. */
 static bool next_word(const char **at, char *out, size_t size)
@@ -154,11 +134,23 @@ static bool start_listening(struct server *server)
     return server->listener_count > 0;
 }
 
+static bool start_log(struct server *server)
+{
+    const char *why;
+
+    log_level_set((enum log_level)server->options.loglevel);
+    log_format_set((enum log_format)server->options.log_format);
+    if (log_open(server->options.logfile, &why))
+        return true;
+    log_line(LOG_WARNING, "cannot open the log file '%s': %s", server->options.logfile, why);
+    return false;
+}
+
 static bool start_engine(struct server *server)
 {
     struct engine_config config = {
         .memory_max_bytes = (uint64_t)server->options.maxmemory,
-        .workers = (uint32_t)server->options.threads,
+        .workers = server->threads,
         .shards = (uint32_t)server->options.shards,
         .start_ms = server->started_ms,
         .background = true,
@@ -172,7 +164,7 @@ static bool start_engine(struct server *server)
 
 static bool start_workers(struct server *server)
 {
-    uint32_t wanted = (uint32_t)server->options.threads;
+    uint32_t wanted = server->threads;
     const char *why = NULL;
 
     server->workers = alloc_aligned(__alignof__(struct worker), wanted * sizeof(struct worker));
@@ -230,15 +222,15 @@ bool server_start(struct server *server)
     struct options *options = &server->options;
 
     server->started_ms = clock_engine_ms();
-    if (options->threads == 0)
-        options->threads = thread_cpu_count();
-    log_level_set((enum log_level)options->loglevel);
+    server->threads = options->threads != 0 ? (uint32_t)options->threads : thread_cpu_count();
+    if (!start_log(server))
+        return false;
     server->limits = wire_limits_default;
     server->limits.argument_size_max = (size_t)options->argument_size_max;
     server->limits.query_size_max = (size_t)options->query_size_max;
     if (!protected_mode_allows(server))
         return false;
-    raise_descriptors(server);
+    server_clients_fit(server, options);
     if (!start_engine(server) || !start_listening(server) || !start_workers(server))
         return false;
     log_line(LOG_NOTICE, "larder %s: process %llu, %u workers on %s, %llu MB for data",
@@ -312,50 +304,6 @@ uint64_t server_used_bytes(struct server *server, const struct engine_stats *sta
     return used;
 }
 
-/* ---- options that change */
-
-static bool changed_maxmemory(struct server *server, char *message)
-{
-    (void)message;
-    engine_memory_max_set(server->engine, (uint64_t)server->options.maxmemory);
-    return true;
-}
-
-static bool changed_maxclients(struct server *server, char *message)
-{
-    if (raise_descriptors(server))
-        return true;
-    snprintf(message, OPTION_MESSAGE_SIZE,
-             "The operating system is not able to handle the specified number of clients, try "
-             "with %lld",
-             (long long)server->options.maxclients);
-    return false;
-}
-
-static bool changed_loglevel(struct server *server, char *message)
-{
-    (void)message;
-    log_level_set((enum log_level)server->options.loglevel);
-    return true;
-}
-
-bool server_option_changed(struct server *server, const struct option *option, char *message)
-{
-    static const struct {
-        size_t offset;
-        bool (*changed)(struct server *server, char *message);
-    } hooks[] = {
-        {offsetof(struct options, maxmemory), changed_maxmemory},
-        {offsetof(struct options, maxclients), changed_maxclients},
-        {offsetof(struct options, loglevel), changed_loglevel},
-    };
-
-    for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
-        if (hooks[i].offset == option->offset)
-            return hooks[i].changed(server, message);
-    return true; /* it is read where it is used */
-}
-
 /* ---- running and stopping */
 
 void server_ask_stop(struct server *server, enum server_stop how)
@@ -392,6 +340,7 @@ static void sample(struct server *server, struct sample *last)
                  (totals.commands - last->commands) * 1000000000 / (now_ns - last->at_ns));
     engine_stats(server->engine, &stats);
     server_used_bytes(server, &stats);
+    log_tell_lost();
     int64_t drift_ms = clock_wall_ms() - clock_engine_ms();
     bool drifts = drift_ms > DRIFT_WARNING_MS || drift_ms < -DRIFT_WARNING_MS;
     if (drifts && !last->drifts)
@@ -425,7 +374,7 @@ void server_run(struct server *server)
     while (atomic_load(&server->stop) == SERVER_RUNS) {
         signal_wait(&server->wake, SAMPLE_INTERVAL_MS);
         if (atomic_exchange(&server->hung_up, false))
-            log_line(LOG_NOTICE, "SIGHUP ignored: there is nothing to load again");
+            server_reload(server);
         sample(server, &last);
     }
     log_line(LOG_NOTICE, "stopping");

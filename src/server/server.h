@@ -38,6 +38,9 @@ struct server_totals {
 
 struct server {
     struct options options;
+    struct option_arguments arguments; /* where options come from, for reading them again */
+    struct lock options_lock;          /* held while options are set, reloaded or rewritten */
+    uint32_t threads;                  /* workers wanted */
     struct engine *engine;
     struct listener listeners[SERVER_LISTENERS_MAX];
     uint32_t listener_count;
@@ -65,7 +68,7 @@ void server_end(struct server *server);
 
 /* From any thread and from signal handlers. */
 void server_ask_stop(struct server *server, enum server_stop how);
-/* SIGHUP: remembered and logged by the main thread. */
+/* SIGHUP: remembered, and acted on by the main thread. */
 void server_note_hangup(struct server *server);
 
 /* Since the start, or the last reset. */
@@ -74,7 +77,4 @@ void server_totals(struct server *server, struct server_totals *out);
 void server_totals_reset(struct server *server);
 /* Bytes used by data now; keeps the peak up to date. */
 uint64_t server_used_bytes(struct server *server, const struct engine_stats *stats);
-/* After CONFIG SET stored a value: makes it take effect. False: it cannot, `message` says why. */
-bool server_option_changed(struct server *server, const struct option *option, char *message);
-
 #endif

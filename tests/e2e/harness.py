@@ -3,6 +3,7 @@
 
 Raw connections speak RESP through `Raw`, which counts replies without understanding them.
 """
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -39,6 +40,30 @@ def run(*args, env=None, timeout=PATIENCE_S):
                           text=True, timeout=timeout, preexec_fn=die_with_parent)
     assert "Sanitizer" not in done.stderr, done.stderr
     return done
+
+
+@contextlib.contextmanager
+def background(*args, cwd, path, env=None):
+    """A client of a server that was started with exactly these arguments and says in its own way
+    that it listens at `path`; it ends with the block."""
+    with open(os.path.join(cwd, "stderr"), "a") as log:
+        process = subprocess.Popen([BINARY, *args], cwd=cwd, env=clean_environment(env),
+                                   stderr=log, stdout=subprocess.DEVNULL,
+                                   preexec_fn=die_with_parent)
+    try:
+        wait_until(lambda: os.path.exists(path) or process.poll() is not None, "it listens")
+        client = redis.Redis(unix_socket_path=str(path), socket_timeout=PATIENCE_S,
+                             decode_responses=True)
+        client.process = process
+        yield client
+        client.close()
+        if process.poll() is None:
+            process.terminate()
+        assert process.wait(PATIENCE_S) == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
 
 
 def free_port():

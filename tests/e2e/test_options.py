@@ -46,20 +46,131 @@ def test_a_wrong_variable_ends_with_2(name, value, message):
     assert message.lower() in ended.stderr.lower()
 
 
-@pytest.mark.parametrize("text, message", [
-    ("maxmemory 1gb\nmaxmemroy 2gb\n", ":2: unknown option 'maxmemroy'; did you mean 'maxmemory'?"),
-    ("port\n", ":1: port wants a value"),
-    ("port 1 2\n", ":1: port wants one value"),
-    ("requirepass \"abc\n", ":1: requirepass wants its quotes closed"),
-    ("\n# fine\n  timeout soon\n", ":3: bad value 'soon' for timeout"),
-    ("config other\n", ":1: a file cannot name another file"),
-])
-def test_a_wrong_line_ends_with_2_and_its_number(tmp_path, text, message):
+# What is wrong with the last line of a file, and what is said of it.
+WRONG_LINES = [
+    ("maxmemory 1gb\nmaxmemroy 2gb", "unknown option 'maxmemroy'; did you mean 'maxmemory'?"),
+    ("maxmemory 1gb\n\n\nMAXCLIENT 5", "unknown option 'MAXCLIENT'; did you mean 'maxclients'?"),
+    ("port", "port wants a value"),
+    ("port 1 2", "port wants one value"),
+    ("port abc", "bad value 'abc' for port: argument couldn't be parsed into an integer"),
+    ("port 65536", "bad value '65536' for port: argument must be between 0 and 65535 inclusive"),
+    ("port ''", "bad value '' for port: argument couldn't be parsed into an integer"),
+    ("port 6379 # the usual", "port wants one value"),
+    ('requirepass "abc', "requirepass wants its quotes closed"),
+    ("requirepass 'abc", "requirepass wants its quotes closed"),
+    ('requirepass "a"b', "requirepass wants its quotes closed"),
+    ('"requirepass', "the line wants its quotes closed"),
+    ('requirepass "a\\x00b"', "argument must not contain a zero byte"),
+    ("bind" + " 127.0.0.1" * 64, "bind wants fewer words on one line"),
+    ("\n# fine\n  timeout soon", "bad value 'soon' for timeout: argument couldn't be parsed into an "
+     "integer or a duration"),
+    ("timeout -1", "bad value '-1' for timeout: argument must be between 0 and"),
+    ("maxmemory 12qb", "bad value '12qb' for maxmemory: argument must be a memory or percent value"),
+    ("proto-max-bulk-len 1zb", "argument must be a memory value"),
+    ("protected-mode maybe", "argument must be 'yes' or 'no'"),
+    ("unixsocketperm 9", "argument couldn't be parsed as an octal number"),
+    ("unixsocketperm 1777", "argument must be between 0 and 777 inclusive"),
+    ("loglevel loud", "argument(s) must be one of the following: debug, verbose, notice, warning, "
+     "nothing; the nearest is"),
+    ("daemonize yes", "it is always 'no' (larder stays in the foreground"),
+    ("appendonly yes", "it is always 'no'"),
+    ("config other", "config cannot stand in a file; did you mean 'include'?"),
+    ("include", "include wants one path"),
+    ("include a b", "include wants one path"),
+    ("include ''", "include wants one path"),
+    ("include /nonexistent/x", "cannot read the configuration file '/nonexistent/x': "
+     "No such file or directory"),
+    ("include /", "cannot read the configuration file '/': Is a directory"),
+]
+
+
+@pytest.mark.parametrize("text, message", WRONG_LINES)
+def test_a_wrong_line_ends_with_2_and_names_file_line_and_what_was_meant(
+        tmp_path, text, message):
     path = tmp_path / "larder.conf"
-    path.write_text(text)
-    ended = harness.run(str(path))
+    path.write_bytes(text.encode() + b"\n")
+    ended = harness.run(str(path), "--check-config")
     assert ended.returncode == 2
+    assert ended.stderr.startswith(f"larder: {path}:{text.count(chr(10)) + 1}: ")
     assert message in ended.stderr
+
+
+@pytest.mark.parametrize("end", ["", "\r\n", "\n\n"])
+def test_a_wrong_last_line_is_found_whatever_its_end(tmp_path, end):
+    path = tmp_path / "larder.conf"
+    path.write_bytes(f"maxclients 5\nport abc{end}".encode())
+    ended = harness.run("--config", str(path))
+    assert ended.returncode == 2
+    assert f"{path}:2: bad value 'abc' for port" in ended.stderr
+
+
+def test_a_mistake_in_an_included_file_names_that_file(tmp_path):
+    outer, inner = tmp_path / "outer.conf", tmp_path / "inner.conf"
+    outer.write_text(f"maxclients 5\ninclude {inner}\n")
+    inner.write_text("# inner\nprot 5\n")
+    ended = harness.run(str(outer), "--check-config")
+    assert ended.returncode == 2
+    assert f"{inner}:2: unknown option 'prot'; did you mean 'port'?" in ended.stderr
+
+
+def test_files_that_include_each_other_without_end_are_refused(tmp_path):
+    loop = tmp_path / "loop.conf"
+    loop.write_text(f"include {loop}\n")
+    ended = harness.run(str(loop), "--check-config")
+    assert ended.returncode == 2
+    assert f"{loop}:1: files may include each other to a depth of 16" in ended.stderr
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path):
+    path = tmp_path / "larder.conf"
+    path.write_text("# much to say\n" * 200000)
+    ended = harness.run(str(path), "--check-config")
+    assert ended.returncode == 2 and "it is too large" in ended.stderr
+
+
+def test_includes_are_read_where_they_stand_and_patterns_in_their_order(tmp_path):
+    """Relative paths start at the working directory, as in Redis; a pattern may fit nothing."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/1.conf").write_text("maxclients 11\ntcp-backlog 11\ntimeout 11\n")
+    (tmp_path / "d/2.conf").write_text("include d/deep.inc\n")
+    (tmp_path / "d/deep.inc").write_text("tcp-backlog 22\n")
+    (tmp_path / "main.conf").write_text(
+        "maxclients 1\nINCLUDE \"d/*.conf\"\ninclude none*\ntimeout 33\nport 0\n"
+        f"unixsocket {tmp_path}/s\n")
+    with harness.background("main.conf", cwd=tmp_path, path=tmp_path / "s") as client:
+        assert client.config_get("maxclients") == {"maxclients": "11"}
+        assert client.config_get("tcp-backlog") == {"tcp-backlog": "22"}
+        assert client.config_get("timeout") == {"timeout": "33"}
+
+
+@pytest.mark.parametrize("line, value", [
+    ("requirepass plain", "plain"),
+    ('requirepass "a b"', "a b"),
+    ("requirepass 'a \\' b'", "a ' b"),
+    ('requirepass "\\x41\\x20\\"\\\\\\t"', 'A "\\\t'),
+    ('  \trequirepass\t"x"  \r', "x"),
+    ('requirepass pre"fix"', "prefix"),
+    ("requirepass a#b", "a#b"),
+    ("REQUIREPASS Upper", "Upper"),
+])
+def test_words_of_a_line_are_quoted_as_in_redis(start, tmp_path, line, value):
+    path = tmp_path / "larder.conf"
+    path.write_text(line + "\n")
+    client = start("--config", str(path)).client(password=value, decode_responses=True)
+    assert client.config_get("requirepass") == {"requirepass": value}
+
+
+def test_check_config_starts_nothing_and_reads_all_sources(tmp_path):
+    path = tmp_path / "larder.conf"
+    path.write_text(f"port 0\nunixsocket {tmp_path}/s\n")
+    ended = harness.run(str(path), "--check-config", "--maxclients", "7")
+    assert (ended.returncode, ended.stdout) == (0, "larder: the configuration is good\n")
+    assert not (tmp_path / "s").exists()
+    ended = harness.run("--check-config", str(path))
+    assert ended.returncode == 2
+    assert harness.run("--check-config").returncode == 0
+    assert harness.run("--check-config", env={"LARDER_PORT": "x"}).returncode == 2
+    assert harness.run("--check-config", "--maxclients", "none").returncode == 2
 
 
 def test_a_missing_file_ends_with_2():
@@ -107,7 +218,11 @@ def test_sizes_and_durations_take_units(start):
 
 def test_help_version_and_reference_are_printed():
     told = harness.run("--help")
-    assert told.returncode == 0 and "--maxmemory" in told.stdout
+    assert told.returncode == 0 and "--maxmemory" in told.stdout and "--port" in told.stdout
+    told = harness.run("--help", "memory")
+    assert told.returncode == 0 and "--maxmemory" in told.stdout and "--port" not in told.stdout
+    told = harness.run("--help", "nothing")
+    assert told.returncode == 2 and "network memory threads security server" in told.stderr
     assert harness.run("--version").stdout.startswith("larder ")
     for what, word in ("options", "`maxmemory`"), ("commands", "`get key`"), ("errors", "`OOM`"):
         told = harness.run("--dump-reference", what)
@@ -152,5 +267,7 @@ def test_config_answers_what_redis_tools_ask(server):
     client = server.client(decode_responses=True)
     assert client.config_get("save") == {"save": ""}
     assert client.config_get("appendonly") == {"appendonly": "no"}
+    assert client.config_get("cluster-enabled") == {"cluster-enabled": "no"}
+    assert client.config_get("notify-keyspace-events") == {"notify-keyspace-events": ""}
     assert client.config_get("DATABASES") == {"databases": "16"}
     assert client.config_get("nothing*") == {}

@@ -153,14 +153,6 @@ def test_a_second_signal_stops_at_once(start):
 
 
 @pytest.mark.quick
-def test_a_hangup_is_logged_and_changes_nothing(start):
-    server = start()
-    server.signal(signal.SIGHUP)
-    harness.wait_until(lambda: "SIGHUP ignored" in server.log(), "the hangup is logged")
-    assert server.client().ping()
-
-
-@pytest.mark.quick
 @pytest.mark.parametrize("words", [[], ["NOSAVE"], ["NOW"], ["NOSAVE", "NOW", "FORCE"]])
 def test_shutdown_closes_the_connection_and_ends_with_0(start, words):
     server = start()

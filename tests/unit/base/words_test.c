@@ -72,8 +72,8 @@ static void a_word_that_was_written_is_read_back_as_it_was(void **state)
             memcpy(line, written.data, written.size);
             assert_true(word_read(&at, line + written.size, &to));
             assert_int_equal(at - line, written.size);
-            assert_true(bytes_equal(bytes_of(line, (size_t)(to - line)),
-                                    bytes_of(all + from, size)));
+            assert_true(
+                bytes_equal(bytes_of(line, (size_t)(to - line)), bytes_of(all + from, size)));
         }
     }
     buffer_deinit(&buffer);

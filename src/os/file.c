@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files by POSIX calls. No state.
+ */
+#include "os/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+enum status file_read(const char *path, size_t size_max, char **out, size_t *out_size,
+                      const char **why)
+{
+    enum status status = STATUS_SYSTEM;
+    char *text = NULL;
+    size_t size = 0;
+    ssize_t got;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0) {
+        *why = strerror(errno);
+        return STATUS_SYSTEM;
+    }
+    for (size_t room = 4096;; room *= 2) {
+        char *more = alloc_resize(text, room + 1);
+
+        if (more == NULL) {
+            *why = status_text(status = STATUS_NO_MEMORY);
+            goto fail;
+        }
+        text = more;
+        while (size < room && (got = read(fd, text + size, room - size)) != 0) {
+            if (got < 0 && errno == EINTR)
+                continue;
+            if (got < 0) {
+                *why = strerror(errno);
+                goto fail;
+            }
+            size += (size_t)got;
+        }
+        if (size < room)
+            break;
+        if (room >= size_max) {
+            *why = "it is too large";
+            goto fail;
+        }
+    }
+    close(fd);
+    text[size] = '\0';
+    *out = text;
+    *out_size = size;
+    return STATUS_OK;
+fail:
+    close(fd);
+    alloc_free(text);
+    return status;
+}
+
+enum status file_each_match(const char *pattern, bool (*visit)(void *argument, const char *path),
+                            void *argument, bool *out_all)
+{
+    glob_t found;
+    int code;
+
+    *out_all = true;
+    if (strpbrk(pattern, "*?[") == NULL) {
+        *out_all = visit(argument, pattern);
+        return STATUS_OK;
+    }
+    code = glob(pattern, 0, NULL, &found);
+    if (code == GLOB_NOMATCH)
+        return STATUS_OK;
+    if (code != 0)
+        return code == GLOB_NOSPACE ? STATUS_NO_MEMORY : STATUS_SYSTEM;
+    for (size_t i = 0; i < found.gl_pathc && *out_all; i++)
+        *out_all = visit(argument, found.gl_pathv[i]);
+    globfree(&found);
+    return STATUS_OK;
+}
+
+int file_open_log(const char *path, const char **why)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
+
+    if (fd < 0)
+        *why = strerror(errno);
+    return fd;
+}
+
+int file_standard_error(void)
+{
+    return STDERR_FILENO;
+}
+
+void file_close(int fd)
+{
+    close(fd);
+}
+
+bool file_write_now(int fd, const char *data, size_t size, size_t *out_written)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    ssize_t written;
+
+    *out_written = 0;
+    /* Standard error may block, and who shares it would not like that to be changed. A pipe that is
+     * ready takes a line whole. */
+    if (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0)
+        return false;
+    do
+        written = write(fd, data, size);
+    while (written < 0 && errno == EINTR);
+    if (written > 0)
+        *out_written = (size_t)written;
+    return *out_written == size;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See server/server_options.h. `options_lock` makes one change follow the other, so that what takes
+ * effect last is what was stored last.
+ */
+#include "server/server_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "os/process.h"
+#include "server/log.h"
+
+enum {
+    /* Descriptors that are not a client's: files, listeners, rings and wake-ups of the loops. */
+    DESCRIPTORS_SPARE = 32,
+    DESCRIPTORS_PER_WORKER = 8,
+};
+
+bool server_clients_fit(struct server *server, struct options *options)
+{
+    uint64_t clients = (uint64_t)options->maxclients;
+    uint64_t other = DESCRIPTORS_SPARE + (uint64_t)server->threads * DESCRIPTORS_PER_WORKER;
+    uint64_t limit = process_descriptors_raise(clients + other);
+
+    if (limit >= clients + other)
+        return true;
+    uint64_t possible = limit > other ? limit - other : 1;
+    log_line(LOG_WARNING,
+             "maxclients lowered from %llu to %llu: this process may open %llu descriptors; raise "
+             "the limit with ulimit -n %llu",
+             (unsigned long long)clients, (unsigned long long)possible, (unsigned long long)limit,
+             (unsigned long long)(clients + other));
+    options->maxclients = (int64_t)possible;
+    return false;
+}
+
+/* ---- acting on changes */
+
+static bool changed_maxmemory(struct server *server, char *message)
+{
+    (void)message;
+    engine_memory_max_set(server->engine, (uint64_t)server->options.maxmemory);
+    return true;
+}
+
+static bool changed_maxclients(struct server *server, char *message)
+{
+    if (server_clients_fit(server, &server->options))
+        return true;
+    snprintf(message, OPTION_MESSAGE_SIZE,
+             "The operating system is not able to handle the specified number of clients, try "
+             "with %lld",
+             (long long)server->options.maxclients);
+    return false;
+}
+
+static bool changed_log(struct server *server, char *message)
+{
+    (void)message;
+    log_level_set((enum log_level)server->options.loglevel);
+    log_format_set((enum log_format)server->options.log_format);
+    return true;
+}
+
+static bool changed(struct server *server, const struct option *option, char *message)
+{
+    static const struct {
+        size_t offset;
+        bool (*act)(struct server *server, char *message);
+    } hooks[] = {
+        {offsetof(struct options, maxmemory), changed_maxmemory},
+        {offsetof(struct options, maxclients), changed_maxclients},
+        {offsetof(struct options, loglevel), changed_log},
+        {offsetof(struct options, log_format), changed_log},
+    };
+
+    for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)
+        if (hooks[i].offset == option->offset)
+            return hooks[i].act(server, message);
+    return true; /* it is read where it is used */
+}
+
+/* ---- setting */
+
+/* Puts the old values back, and tells those of the first `told` that knew of the new. */
+static void take_back(struct server *server, const struct option *const *options,
+                      const struct option_value *old, uint32_t count, uint32_t told)
+{
+    char ignored[OPTION_MESSAGE_SIZE];
+
+    for (uint32_t i = count; i-- > 0;)
+        options_store(&server->options, options[i], old[i]);
+    for (uint32_t i = 0; i < told; i++)
+        (void)changed(server, options[i], ignored);
+}
+
+/* Under the lock. */
+static bool set_all(struct server *server, const struct option *const *options,
+                    struct option_value *values, uint32_t count, uint32_t *out_failed,
+                    char *message)
+{
+    /* From here on `values` holds what was there before. */
+    for (uint32_t i = 0; i < count; i++)
+        values[i] = options_exchange(&server->options, options[i], values[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!changed(server, options[i], message)) {
+            take_back(server, options, values, count, i);
+            *out_failed = i;
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < count; i++)
+        alloc_free(values[i].text);
+    return true;
+}
+
+bool server_options_set(struct server *server, const struct option *const *options,
+                        struct option_value *values, uint32_t count, uint32_t *out_failed,
+                        char *message)
+{
+    lock_acquire(&server->options_lock);
+    bool good = set_all(server, options, values, count, out_failed, message);
+    lock_release(&server->options_lock);
+    return good;
+}
+
+/* ---- reloading */
+
+static void reopen_log(struct server *server)
+{
+    const char *why;
+
+    if (!log_open(server->options.logfile, &why))
+        log_line(LOG_WARNING, "cannot open the log file '%s' anew, going on with the old one: %s",
+                 server->options.logfile, why);
+}
+
+/* Collects what differs from the running values; false: memory is out. */
+static bool compare(struct server *server, struct options *fresh, const struct option **options,
+                    struct option_value *values, uint32_t *count)
+{
+    for (uint32_t i = 0; i < option_count(); i++) {
+        const struct option *option = option_at(i);
+        struct option_value value;
+
+        if (options_equal(fresh, &server->options, option))
+            continue;
+        if (option->when != OPTION_LIVE) {
+            log_line(LOG_WARNING, "%s has changed and takes effect at the next start",
+                     option->name);
+            continue;
+        }
+        if (!options_copy(fresh, option, &value))
+            return false;
+        options[*count] = option;
+        values[(*count)++] = value;
+    }
+    return true;
+}
+
+static void apply(struct server *server, struct options *fresh)
+{
+    const struct option *options[OPTIONS_MAX];
+    struct option_value values[OPTIONS_MAX];
+    char message[OPTION_MESSAGE_SIZE];
+    uint32_t count = 0, failed;
+
+    server_clients_fit(server, fresh);
+    lock_acquire(&server->options_lock);
+    if (!compare(server, fresh, options, values, &count)) {
+        while (count > 0)
+            alloc_free(values[--count].text);
+        log_line(LOG_WARNING, "configuration not reloaded: memory is out");
+    } else if (!set_all(server, options, values, count, &failed, message)) {
+        log_line(LOG_WARNING, "configuration not reloaded: %s: %s", options[failed]->name, message);
+    } else {
+        for (uint32_t i = 0; i < count; i++)
+            log_line(LOG_NOTICE, "%s has changed", options[i]->name);
+        log_line(LOG_NOTICE, "configuration reloaded, options changed: %u", count);
+    }
+    lock_release(&server->options_lock);
+}
+
+void server_reload(struct server *server)
+{
+    struct options fresh;
+    char message[OPTION_MESSAGE_SIZE];
+
+    reopen_log(server);
+    if (options_init(&fresh) != STATUS_OK) {
+        log_line(LOG_WARNING, "configuration not reloaded: memory is out");
+        return;
+    }
+    if (options_load(&fresh, &server->arguments, message) == OPTIONS_BAD)
+        log_line(LOG_WARNING, "configuration not reloaded, nothing has changed: %s", message);
+    else
+        apply(server, &fresh);
+    options_deinit(&fresh);
+}

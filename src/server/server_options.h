@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Options of the running server: setting several of them, all or none, and reading the
+ * configuration again. Thread-safe.
+ */
+#ifndef LARDER_SERVER_SERVER_OPTIONS_H
+#define LARDER_SERVER_SERVER_OPTIONS_H
+
+#include "server/server.h"
+
+/* Stores the values, whose texts it takes over, and makes them take effect. False: nothing has
+ * changed, `*out_failed` is the index of the one that cannot be had and `message`
+ * (OPTION_MESSAGE_SIZE) says why. */
+bool server_options_set(struct server *server, const struct option *const *options,
+                        struct option_value *values, uint32_t count, uint32_t *out_failed,
+                        char *message);
+/* Opens the log file anew, reads configuration file, environment and flags again, and applies what
+ * has changed and may change while the server runs. A mistake leaves everything as it was. Logs
+ * what it does. */
+void server_reload(struct server *server);
+/* Lowers maxclients of `options`, and logs that, where the process may not open so many
+ * descriptors. False: it did. */
+bool server_clients_fit(struct server *server, struct options *options);
+
+#endif
