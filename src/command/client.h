@@ -14,6 +14,14 @@
 #include "engine/watch.h"
 
 struct transaction; /* queued requests; command/transaction.h */
+struct request;
+
+/* Who is told of each request that EXEC runs, right before and right after it: on the client's
+ * thread, while the shards are locked. */
+struct exec_observer {
+    void (*begins)(struct client *client, const struct request *request);
+    void (*ended)(struct client *client, const struct request *request, bool errored);
+};
 
 struct client {
     struct engine *engine;
@@ -25,9 +33,10 @@ struct client {
     uint32_t db;
     bool authenticated; /* false until the owner says otherwise */
     bool in_multi;
-    bool multi_failed;               /* a request could not be queued: EXEC will refuse */
-    struct transaction *transaction; /* NULL until MULTI */
-    struct watcher *watcher;         /* NULL until WATCH */
+    bool multi_failed;                         /* a request could not be queued: EXEC will refuse */
+    struct transaction *transaction;           /* NULL until MULTI */
+    struct watcher *watcher;                   /* NULL until WATCH */
+    const struct exec_observer *exec_observer; /* NULL, as client_init leaves it: nobody */
 };
 
 void client_init(struct client *client, struct engine *engine, struct engine_thread *thread);

@@ -138,9 +138,9 @@ static enum status queue(struct client *client, struct request *request, struct 
     return status;
 }
 
-/* Everything but the common way. True: the request is to run now. Whatever is refused here spoils
+/* Everything but the common way. RAN: the request is to run now. Whatever is refused here spoils
  * the transaction it would have been part of. */
-static bool admit(struct client *client, struct request *request, struct reply *reply)
+static enum dispatched admit(struct client *client, struct request *request, struct reply *reply)
 {
     const struct command *command = request->command;
     if (command == NULL) {
@@ -152,17 +152,16 @@ static bool admit(struct client *client, struct request *request, struct reply *
     } else if (!client->authenticated && !(command->flags & COMMAND_NO_AUTH)) {
         reject(client, command, reply, STATUS_NO_AUTH);
     } else if (!client->in_multi || (command->flags & COMMAND_CONTROL)) {
-        return true;
+        return DISPATCH_RAN;
     } else if (queue(client, request, reply) == STATUS_OK) {
-        return false;
+        return DISPATCH_QUEUED;
     }
     client->multi_failed = client->in_multi; /* EXEC will refuse */
-    return false;
+    return DISPATCH_REJECTED;
 }
 
 /* ---- running */
 
-/* The one place where a request's handler is called; statistics of commands belong here. */
 static inline enum outcome run_handler(struct call *call)
 {
     return call->command->handler(call);
@@ -243,12 +242,12 @@ static __attribute__((noinline)) void run_all_keys(struct call *call)
     run_under(call, &set, (call->command->flags & COMMAND_WRITE) != 0);
 }
 
-static __attribute__((noinline)) void run_queued(struct call *call)
+static __attribute__((noinline)) enum dispatched run_queued(struct call *call)
 {
     struct client *client = call->client;
     if (!client->in_multi) {
         run_handler(call);
-        return;
+        return DISPATCH_RAN;
     }
     if (client->multi_failed) {
         run_handler(call);
@@ -256,7 +255,7 @@ static __attribute__((noinline)) void run_queued(struct call *call)
         enum status status = transaction_reserve(client);
         if (status != STATUS_OK) {
             reject(client, call->command, call->reply, status);
-            return;
+            return DISPATCH_REJECTED;
         }
         struct lockset set;
         lockset_init(&set);
@@ -264,23 +263,26 @@ static __attribute__((noinline)) void run_queued(struct call *call)
         run_under(call, &set, mark);
     }
     transaction_end(client);
+    return DISPATCH_RAN;
 }
 
-void dispatch_run(struct client *client, struct request *request, int64_t now_ms,
-                  struct reply *reply)
+enum dispatched dispatch_run(struct client *client, struct request *request, int64_t now_ms,
+                             struct reply *reply)
 {
     const struct command *command = request->command;
     if (UNLIKELY(command == NULL || !command_arity_ok(command, request->argc) ||
-                 (command->flags & COMMAND_PARENT) || !client->authenticated || client->in_multi) &&
-        !admit(client, request, reply))
-        return;
+                 (command->flags & COMMAND_PARENT) || !client->authenticated || client->in_multi)) {
+        enum dispatched admitted = admit(client, request, reply);
+        if (admitted != DISPATCH_RAN)
+            return admitted;
+    }
 
     uint32_t flags = command->flags;
     if (flags & COMMAND_GROWS) {
         enum status status = engine_reserve(client->engine, request_growth_bytes(request));
         if (UNLIKELY(status != STATUS_OK)) {
             reject(client, command, reply, status);
-            return;
+            return DISPATCH_REJECTED;
         }
     }
 
@@ -307,8 +309,9 @@ void dispatch_run(struct client *client, struct request *request, int64_t now_ms
     } else if (flags & COMMAND_ALL_KEYS) {
         run_all_keys(&call);
     } else if (UNLIKELY(flags & COMMAND_EXECUTES)) {
-        run_queued(&call);
+        return run_queued(&call);
     } else if (run_handler(&call) == OUTCOME_NEED_LOCK) {
         run_all_keys(&call);
     }
+    return DISPATCH_RAN;
 }

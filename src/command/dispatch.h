@@ -15,9 +15,15 @@ void dispatch_prepare(const struct client *client, struct request *request);
 /* Hints for a batch of prepared requests: call for all of them, then _entry for all, then run. */
 void dispatch_prefetch_bucket(const struct client *client, const struct request *request);
 void dispatch_prefetch_entry(const struct client *client, const struct request *request);
+enum dispatched {
+    DISPATCH_RAN,      /* its handler did, whatever it answered */
+    DISPATCH_QUEUED,   /* EXEC will run it */
+    DISPATCH_REJECTED, /* refused before it ran */
+};
+
 /* Runs a prepared request at engine time `now_ms` and emits exactly one reply. The thread is
  * online. Blobs that the command did not keep stay in the request. */
-void dispatch_run(struct client *client, struct request *request, int64_t now_ms,
-                  struct reply *reply);
+enum dispatched dispatch_run(struct client *client, struct request *request, int64_t now_ms,
+                             struct reply *reply);
 
 #endif

@@ -5,10 +5,18 @@
 #include <stdio.h>
 
 #include "command/command.h"
+#include "command/error_counts.h"
 #include "command/request.h"
 #include "engine/blob.h"
 
 enum { ERROR_TEXT_SIZE_MAX = 512 };
+
+void reply_error(struct reply *reply, const char *code, struct bytes text)
+{
+    if (reply->errors != NULL)
+        error_counts_add(reply->errors, code);
+    reply->ops->error(reply, code, text);
+}
 
 void reply_status(struct reply *reply, enum status status)
 {
@@ -16,8 +24,7 @@ void reply_status(struct reply *reply, enum status status)
         reply->ops->ok(reply);
         return;
     }
-    reply->errored = true;
-    reply->ops->error(reply, status_code(status), bytes_of_text(status_text(status)));
+    reply_error(reply, status_code(status), bytes_of_text(status_text(status)));
 }
 
 void reply_errorf(struct reply *reply, const char *code, const char *format, ...)
@@ -34,8 +41,7 @@ void reply_errorf(struct reply *reply, const char *code, const char *format, ...
         if (text[i] == '\r' || text[i] == '\n')
             text[i] = ' ';
     }
-    reply->errored = true;
-    reply->ops->error(reply, code, bytes_of(text, size));
+    reply_error(reply, code, bytes_of(text, size));
 }
 
 void reply_wrong_arity(struct reply *reply, const struct command *command)

@@ -18,6 +18,7 @@
 #include "engine/keyspace.h"
 
 struct command;
+struct error_counts;
 struct reply;
 
 struct reply_ops {
@@ -36,16 +37,21 @@ struct reply_ops {
     void (*list)(struct reply *reply, uint64_t count); /* `count` replies follow */
     void (*set)(struct reply *reply, uint64_t count);  /* likewise, order means nothing */
     void (*map)(struct reply *reply, uint64_t count);  /* `count` pairs follow */
-    /* `code` as in statuses.def; `text` without line breaks. */
+    /* `code` as in statuses.def; `text` without line breaks. Sets `errored`. Called by reply_error
+     * only. */
     void (*error)(struct reply *reply, const char *code, struct bytes text);
 };
 
 struct reply {
     const struct reply_ops *ops;
     struct sink *sink;
-    uint32_t version; /* of the protocol, where it has several (RESP: 2 or 3) */
-    bool errored;     /* an error was emitted since the flag was last cleared */
+    uint32_t version;            /* of the protocol, where it has several (RESP: 2 or 3) */
+    bool errored;                /* an error was emitted since the flag was last cleared */
+    struct error_counts *errors; /* where errors are counted, or NULL */
 };
+
+/* Emits an error, whichever way it came about; the two below do so too. */
+void reply_error(struct reply *reply, const char *code, struct bytes text);
 
 void reply_status(struct reply *reply, enum status status); /* OK or the row's error */
 /* Formats like printf, truncated to 512 bytes; line breaks become spaces. */

@@ -198,8 +198,15 @@ static void run_queued(const struct call *exec, struct request *request)
         .time_fresh = true,
     };
     call.access.db = exec->client->db; /* a SELECT queued before may have changed it */
+    const struct exec_observer *observer = exec->client->exec_observer;
+    if (observer != NULL)
+        observer->begins(exec->client, request);
+    exec->reply->errored = false;
     enum outcome outcome = call.command->handler(&call);
     ENSURE(outcome == OUTCOME_DONE);
+    if (observer != NULL)
+        observer->ended(exec->client, request, exec->reply->errored);
+    exec->reply->errored = false; /* it is not EXEC that has failed */
 }
 
 /* The dispatcher holds every shard this needs, and calls transaction_end afterwards. */

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/counter.h"
 #include "engine/engine.h"
 #include "engine/entry.h"
 #include "engine/epoch.h"
@@ -157,18 +158,5 @@ bool shard_reclaim(struct shard *shard, uint32_t count);
 /* Overflow buckets in hand, so that publishing cannot fail half way. */
 bool shard_spares_fill(struct shard *shard, uint32_t count);
 void *shard_spare_take(struct shard *shard);
-
-static inline void counter_add(_Atomic uint64_t *counter, uint64_t delta)
-{
-    /* One writer at a time (the lock's holder or the owning thread): no read-modify-write
-     * needed. */
-    atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + delta,
-                          memory_order_relaxed);
-}
-
-static inline uint64_t counter_get(const _Atomic uint64_t *counter)
-{
-    return atomic_load_explicit(counter, memory_order_relaxed);
-}
 
 #endif

@@ -12,7 +12,9 @@
 #include "base/alloc.h"
 #include "os/clock.h"
 #include "os/process.h"
+#include "os/random.h"
 #include "os/socket.h"
+#include "server/info_commands.h"
 #include "server/log.h"
 #include "server/server_options.h"
 #include "server/worker.h"
@@ -156,8 +158,13 @@ static bool start_engine(struct server *server)
         .background = true,
     };
 
-    if (engine_create(&config, &server->engine) == STATUS_OK)
+    if (engine_create(&config, &server->engine) == STATUS_OK) {
+        struct engine_stats stats;
+
+        engine_stats(server->engine, &stats);
+        server->startup_bytes = stats.used_bytes;
         return true;
+    }
     log_line(LOG_WARNING, "cannot create the engine: memory is out");
     return false;
 }
@@ -217,11 +224,21 @@ static void announce(struct server *server)
     log_line(LOG_NOTICE, "ready to accept connections on %s", where);
 }
 
+/* Tells this run of the server from any other. */
+static void choose_run_id(char *out)
+{
+    for (size_t i = 0; i < RUN_ID_SIZE; i += 8)
+        snprintf(out + i, 9, "%08x", (unsigned int)random_seed());
+}
+
 bool server_start(struct server *server)
 {
     struct options *options = &server->options;
+    char message[OPTION_MESSAGE_SIZE];
 
     server->started_ms = clock_engine_ms();
+    clock_ticks_init();
+    choose_run_id(server->run_id);
     server->threads = options->threads != 0 ? (uint32_t)options->threads : thread_cpu_count();
     if (!start_log(server))
         return false;
@@ -230,6 +247,10 @@ bool server_start(struct server *server)
     server->limits.query_size_max = (size_t)options->query_size_max;
     if (!protected_mode_allows(server))
         return false;
+    if (!info_percentiles_changed(server, message)) {
+        log_line(LOG_WARNING, "%s", message);
+        return false;
+    }
     server_clients_fit(server, options);
     if (!start_engine(server) || !start_listening(server) || !start_workers(server))
         return false;
@@ -255,13 +276,15 @@ static void sum_totals(struct server *server, struct server_totals *out)
 
         loop_stats(worker->loop, &stats);
         out->commands += atomic_load_explicit(&worker->commands, memory_order_relaxed);
-        out->errors += atomic_load_explicit(&worker->errors, memory_order_relaxed);
         out->connections += atomic_load_explicit(&worker->connections, memory_order_relaxed);
         out->rejected += atomic_load_explicit(&worker->rejected, memory_order_relaxed);
         out->bytes_received += stats.bytes_received;
         out->bytes_sent += stats.bytes_sent;
+        out->receives += stats.receives;
+        out->sends += stats.sends;
         out->iterations += stats.iterations;
         out->waits_batched += stats.waits_batched;
+        out->iterations_ns += counter_get(&worker->observer.iterations_ns);
     }
 }
 
@@ -273,13 +296,15 @@ void server_totals(struct server *server, struct server_totals *out)
 
     sum_totals(server, out);
     out->commands -= baseline.commands;
-    out->errors -= baseline.errors;
     out->connections -= baseline.connections;
     out->rejected -= baseline.rejected;
     out->bytes_received -= baseline.bytes_received;
     out->bytes_sent -= baseline.bytes_sent;
+    out->receives -= baseline.receives;
+    out->sends -= baseline.sends;
     out->iterations -= baseline.iterations;
     out->waits_batched -= baseline.waits_batched;
+    out->iterations_ns -= baseline.iterations_ns;
 }
 
 /* Counters have one writer each, so they go on, and the rest is counted from here. */
@@ -293,6 +318,13 @@ void server_totals_reset(struct server *server)
     lock_acquire(&server->baseline_lock);
     server->baseline = totals;
     lock_release(&server->baseline_lock);
+    atomic_fetch_add(&server->stats_resets, 1);
+    server_observed_changed(server);
+}
+
+void server_observed_changed(struct server *server)
+{
+    atomic_fetch_add(&server->observed, 1);
 }
 
 uint64_t server_used_bytes(struct server *server, const struct engine_stats *stats)
@@ -323,9 +355,25 @@ void server_note_hangup(struct server *server)
 
 /* What the main thread remembers between two samples. */
 struct sample {
-    uint64_t at_ns, commands;
+    uint64_t at_ns;
+    struct server_totals totals;
     bool drifts;
 };
+
+static void sample_rates(struct server_rates *rates, const struct server_totals *now,
+                         const struct server_totals *last, uint64_t duration_ns)
+{
+    uint64_t iterations = now->iterations - last->iterations;
+    uint64_t iterations_ns = now->iterations_ns - last->iterations_ns;
+
+#define PER_S(count) ((uint64_t)((double)(count)*1e9 / (double)duration_ns))
+    atomic_store(&rates->commands_per_s, PER_S(now->commands - last->commands));
+    atomic_store(&rates->received_per_s, PER_S(now->bytes_received - last->bytes_received));
+    atomic_store(&rates->sent_per_s, PER_S(now->bytes_sent - last->bytes_sent));
+    atomic_store(&rates->iterations_per_s, PER_S(iterations));
+    atomic_store(&rates->iteration_us, iterations > 0 ? iterations_ns / iterations / 1000 : 0);
+#undef PER_S
+}
 
 static void sample(struct server *server, struct sample *last)
 {
@@ -336,8 +384,7 @@ static void sample(struct server *server, struct sample *last)
     if (now_ns - last->at_ns < SAMPLE_INTERVAL_MS * UINT64_C(1000000))
         return;
     sum_totals(server, &totals);
-    atomic_store(&server->commands_per_s,
-                 (totals.commands - last->commands) * 1000000000 / (now_ns - last->at_ns));
+    sample_rates(&server->rates, &totals, &last->totals, now_ns - last->at_ns);
     engine_stats(server->engine, &stats);
     server_used_bytes(server, &stats);
     log_tell_lost();
@@ -349,7 +396,7 @@ static void sample(struct server *server, struct sample *last)
                  "clients are off by as much",
                  (long long)drift_ms);
     alloc_trim(); /* what sent replies and closed connections have left */
-    *last = (struct sample){now_ns, totals.commands, drifts};
+    *last = (struct sample){now_ns, totals, drifts};
 }
 
 static void drain(struct server *server)
@@ -369,7 +416,7 @@ static void drain(struct server *server)
 
 void server_run(struct server *server)
 {
-    struct sample last = {clock_monotonic_ns(), 0, false};
+    struct sample last = {.at_ns = clock_monotonic_ns()};
 
     while (atomic_load(&server->stop) == SERVER_RUNS) {
         signal_wait(&server->wake, SAMPLE_INTERVAL_MS);

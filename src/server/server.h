@@ -32,9 +32,18 @@ enum server_stop { SERVER_RUNS, SERVER_STOPS, SERVER_STOPS_NOW };
 
 /* Summed over workers; what INFO calls stats. */
 struct server_totals {
-    uint64_t commands, errors, connections, rejected, bytes_received, bytes_sent;
-    uint64_t iterations, waits_batched; /* of the loops */
+    uint64_t commands; /* requests of every kind */
+    uint64_t connections, rejected, bytes_received, bytes_sent, receives, sends;
+    uint64_t iterations, waits_batched, iterations_ns; /* of the loops */
 };
+
+/* Over the last second or so. */
+struct server_rates {
+    _Atomic uint64_t commands_per_s, received_per_s, sent_per_s; /* the last two in bytes */
+    _Atomic uint64_t iterations_per_s, iteration_us;             /* of the loops; how long each */
+};
+
+enum { RUN_ID_SIZE = 40 };
 
 struct server {
     struct options options;
@@ -48,13 +57,17 @@ struct server {
     uint32_t worker_count;
     struct wire_limits limits; /* of authenticated clients */
     int64_t started_ms;        /* engine time */
-    _Atomic uint32_t clients;  /* connections being served */
+    uint64_t startup_bytes;    /* used before anything was stored */
+    char run_id[RUN_ID_SIZE + 1];
+    _Atomic uint32_t clients; /* connections being served */
     _Atomic uint64_t client_id_last;
-    _Atomic int stop;                /* enum server_stop; only grows */
-    _Atomic bool hung_up;            /* a SIGHUP came */
-    struct signal_flag wake;         /* wakes the main thread */
-    _Atomic uint64_t commands_per_s; /* over the last second or so */
+    _Atomic int stop;        /* enum server_stop; only grows */
+    _Atomic bool hung_up;    /* a SIGHUP came */
+    struct signal_flag wake; /* wakes the main thread */
+    struct server_rates rates;
     _Atomic uint64_t used_peak_bytes;
+    _Atomic uint32_t observed;     /* raised with whatever observers follow */
+    _Atomic uint32_t stats_resets; /* CONFIG RESETSTAT, so far */
     struct lock baseline_lock;     /* guards: */
     struct server_totals baseline; /* totals at CONFIG RESETSTAT */
 };
@@ -75,6 +88,8 @@ void server_note_hangup(struct server *server);
 void server_totals(struct server *server, struct server_totals *out);
 /* CONFIG RESETSTAT. */
 void server_totals_reset(struct server *server);
+/* After a change of what workers observe: they see it before they run their next requests. */
+void server_observed_changed(struct server *server);
 /* Bytes used by data now; keeps the peak up to date. */
 uint64_t server_used_bytes(struct server *server, const struct engine_stats *stats);
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "os/process.h"
+#include "server/info_commands.h"
 #include "server/log.h"
 
 enum {
@@ -64,6 +65,13 @@ static bool changed_log(struct server *server, char *message)
     return true;
 }
 
+static bool changed_observed(struct server *server, char *message)
+{
+    (void)message;
+    server_observed_changed(server);
+    return true;
+}
+
 static bool changed(struct server *server, const struct option *option, char *message)
 {
     static const struct {
@@ -74,6 +82,8 @@ static bool changed(struct server *server, const struct option *option, char *me
         {offsetof(struct options, maxclients), changed_maxclients},
         {offsetof(struct options, loglevel), changed_log},
         {offsetof(struct options, log_format), changed_log},
+        {offsetof(struct options, latency_tracking), changed_observed},
+        {offsetof(struct options, latency_percentiles), info_percentiles_changed},
     };
 
     for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)

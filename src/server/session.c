@@ -86,6 +86,11 @@ static uint64_t shown_count(uint32_t count, int shift)
     return (uint64_t)(count < SESSION_COUNT_MAX ? count : SESSION_COUNT_MAX) << shift;
 }
 
+static bool shows_watches(uint64_t state)
+{
+    return (state >> SESSION_WATCHED_SHIFT & SESSION_COUNT_MAX) != 0;
+}
+
 static uint64_t show_transaction(struct session *session)
 {
     const struct client *client = &session->client;
@@ -107,6 +112,9 @@ void session_show(struct session *session)
 
     if (client->in_multi || client->watcher != NULL)
         state |= show_transaction(session);
+    bool watches = shows_watches(state);
+    if (watches != shows_watches(atomic_load_explicit(&session->state, memory_order_relaxed)))
+        counter_add(&session->worker->watching, watches ? 1 : UINT64_MAX);
     atomic_store_explicit(&session->state, state, memory_order_relaxed);
 }
 
@@ -171,8 +179,10 @@ static struct session *create(struct worker *worker, struct conn *conn)
         return NULL;
     client_init(&session->client, server->engine, worker->engine_thread);
     session->client.clock_ms = clock_engine_ms;
+    session->client.exec_observer = &observer_of_exec;
     session->client.authenticated = !options_password_set(&server->options);
-    session->reply = (struct reply){.sink = conn_sink(conn), .version = 2};
+    session->reply = (struct reply){
+        .sink = conn_sink(conn), .version = 2, .errors = &worker->observer.stats.errors};
     session->conn = conn;
     session->worker = worker;
     session->id = atomic_fetch_add(&server->client_id_last, 1) + 1;
@@ -233,6 +243,7 @@ static void closed(struct conn *conn)
     if (session->pending != NULL)
         pending_end(session);
     client_deinit(&session->client);
+    session_show(session); /* it watches nothing any more */
     label_release(session->label);
     alloc_free(session);
     if (atomic_fetch_sub(&server->clients, 1) == 1 && atomic_load(&server->stop) != SERVER_RUNS)
@@ -254,25 +265,28 @@ static bool is_http(const struct request *request)
                                         bytes_equal_text_nocase(request->argv[0], "host:"));
 }
 
-static void answered(struct session *session)
+static void answered(struct session *session, const struct command *command, enum dispatched how)
 {
-    if (session->reply.errored)
-        counter_add(&session->worker->errors, 1);
+    if (__builtin_expect(session->reply.errored, 0))
+        observer_note(session->worker, command, how);
     if (session->skips > 0)
         session_skip_replies(session, session->replies_off, session->skips - 1);
 }
 
-static void run_request(struct session *session, struct request *request)
+/* False: it did not run, or will when EXEC says so. */
+static bool run_request(struct session *session, struct request *request)
 {
     if (is_http(request)) {
         log_line(LOG_WARNING, "client %llu speaks HTTP and was closed",
                  (unsigned long long)session->id);
         conn_close(session->conn);
-        return;
+        return false;
     }
     session->reply.errored = false;
-    dispatch_run(&session->client, request, session->worker->now_ms, &session->reply);
-    answered(session);
+    enum dispatched how =
+        dispatch_run(&session->client, request, session->worker->now_ms, &session->reply);
+    answered(session, request->command, how);
+    return how == DISPATCH_RAN;
 }
 
 /* What many requests share is done once for all of them. */
@@ -394,9 +408,11 @@ static void run_pending(struct session *session)
             session->client.multi_failed |= session->client.in_multi;
             session->reply.errored = false;
             reply_status(&session->reply, STATUS_NO_MEMORY);
-            answered(session);
+            answered(session, request->command, DISPATCH_REJECTED);
         } else {
-            run_request(session, request);
+            observer_begin(session->worker);
+            bool ran_now = run_request(session, request);
+            observer_run_ended(session, request, ran_now ? 1 : 0);
         }
         ran(session, 1, request->command);
     }
@@ -452,16 +468,29 @@ static bool can_wait(const struct parser *parsers, uint32_t from, uint32_t to)
 /* Runs what was parsed and returns how many of the requests did run. */
 static uint32_t run_batch(struct session *session, uint32_t count)
 {
-    struct parser *parsers = session->worker->parsers;
-    uint32_t i = 0;
+    struct worker *worker = session->worker;
+    struct parser *parsers = worker->parsers;
+    uint32_t i = 0, run_start = 0, run_count = 0;
 
     if (count > 1)
         prefetch(session, count);
     else if (count == 1)
         dispatch_prepare(&session->client, &parsers[0].request);
+    observer_begin(worker);
     while (i < count && !conn_closing(session->conn) &&
-           (i == 0 || !conn_congested(session->conn) || !can_wait(parsers, i, count)))
-        run_request(session, &parsers[i++].request);
+           (i == 0 || !conn_congested(session->conn) || !can_wait(parsers, i, count))) {
+        const struct command *command = parsers[i].request.command;
+
+        run_count += run_request(session, &parsers[i++].request);
+        if (i < count &&
+            observer_run_ends(&worker->observer, command, parsers[i].request.command)) {
+            observer_run_ended(session, &parsers[run_start].request, run_count);
+            run_start = i;
+            run_count = 0;
+        }
+    }
+    if (i > run_start)
+        observer_run_ended(session, &parsers[run_start].request, run_count);
     if (i > 0)
         ran(session, i, parsers[i - 1].request.command);
     return i;
@@ -565,6 +594,7 @@ static void awake(struct loop *loop)
     struct worker *worker = loop_owner(loop);
 
     worker->now_ms = clock_engine_ms();
+    observer_awake(worker);
     engine_thread_online(worker->engine_thread);
 }
 
@@ -573,6 +603,7 @@ static void asleep(struct loop *loop)
     struct worker *worker = loop_owner(loop);
 
     engine_thread_offline(worker->engine_thread);
+    observer_asleep(worker);
 }
 
 const struct loop_handler session_handler = {

@@ -68,6 +68,10 @@ enum status worker_init(struct worker *worker, struct server *server, uint32_t i
         if (status != STATUS_OK)
             goto fail;
     }
+    status = command_stats_init(&worker->observer.stats);
+    if (status != STATUS_OK)
+        goto fail;
+    observer_refresh(worker);
     status = engine_thread_register(server->engine, &worker->engine_thread);
     if (status != STATUS_OK)
         goto fail;
@@ -79,6 +83,7 @@ enum status worker_init(struct worker *worker, struct server *server, uint32_t i
 fail:
     if (worker->engine_thread != NULL)
         engine_thread_unregister(worker->engine_thread);
+    command_stats_deinit(&worker->observer.stats);
     while (parser_count > 0)
         parser_deinit(&worker->parsers[--parser_count]);
     return status;
@@ -94,6 +99,7 @@ void worker_deinit(struct worker *worker)
 {
     loop_destroy(worker->loop);
     engine_thread_unregister(worker->engine_thread);
+    command_stats_deinit(&worker->observer.stats);
     for (uint32_t i = 0; i < WORKER_BATCH_MAX; i++)
         parser_deinit(&worker->parsers[i]);
 }

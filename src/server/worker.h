@@ -13,7 +13,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/counter.h"
 #include "net/loop.h"
+#include "server/observer.h"
 #include "server/server.h"
 
 /* Requests that are parsed and prefetched together. */
@@ -24,15 +26,6 @@ enum { SAFE_POINT_EVERY = 32 };
 
 struct session;
 
-/* Written by one thread, read by any. */
-typedef _Atomic uint64_t counter;
-
-static inline void counter_add(counter *counted, uint64_t amount)
-{
-    uint64_t now = atomic_load_explicit(counted, memory_order_relaxed);
-    atomic_store_explicit(counted, now + amount, memory_order_relaxed);
-}
-
 struct worker {
     struct server *server;
     struct loop *loop;
@@ -42,7 +35,9 @@ struct worker {
     int64_t now_ms; /* engine time, sampled after each wait */
     uint32_t since_safe_point;
     struct parser parsers[WORKER_BATCH_MAX];
-    counter commands, errors, connections, rejected;
+    counter commands, connections, rejected;
+    counter watching; /* sessions that watch keys, now */
+    struct observer observer;
     struct sink discard; /* for replies that nobody wants */
     char discarded[SINK_RESERVE_MAX];
     struct lock sessions_lock;    /* guards the list and what struct session says */

@@ -357,7 +357,7 @@ static bool resp_guess_key(const char *data, size_t size, struct bytes *out)
 
 static void resp_protocol_error(struct reply *reply, const char *error)
 {
-    reply->ops->error(reply, "ERR", bytes_of_text(error));
+    reply_error(reply, "ERR", bytes_of_text(error));
 }
 
 const struct wire wire_resp = {

@@ -68,7 +68,8 @@ static bool connection_open(struct player *player, struct connection *connection
     client_init(&connection->client, player->engine, player->thread);
     connection->client.authenticated = true;
     buffer_init(&connection->output, OUTPUT_MAX);
-    connection->reply = (struct reply){wire_resp.reply_ops, &connection->output.sink, 2, false};
+    connection->reply =
+        (struct reply){.ops = wire_resp.reply_ops, .sink = &connection->output.sink, .version = 2};
     connection->matched = 0;
     connection->open = true;
     return feed_init(&connection->feed);

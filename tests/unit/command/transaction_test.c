@@ -18,6 +18,42 @@ static void queued_commands_run_at_exec(void **state)
     EXPECT("EXEC", "-ERR EXEC without MULTI");
 }
 
+static char observed[200];
+
+static void note_begin(struct client *client, const struct request *request)
+{
+    (void)client;
+    strcat(strcat(observed, request->command->name), " ");
+}
+
+static void note_end(struct client *client, const struct request *request, bool errored)
+{
+    (void)client;
+    strcat(strcat(strcat(observed, errored ? "-" : "+"), request->command->name), " ");
+}
+
+static void an_observer_is_told_of_what_exec_runs(void **state)
+{
+    static const struct exec_observer observer = {.begins = note_begin, .ended = note_end};
+    struct world *world = *state;
+    observed[0] = '\0';
+    world->client.exec_observer = &observer;
+    EXPECT("MULTI", "OK");
+    EXPECT("SET k x", "+QUEUED");
+    EXPECT("INCR k", "+QUEUED");
+    EXPECT("GET k", "+QUEUED");
+    assert_string_equal(observed, "");
+    EXPECT("EXEC", "*3 STORED " NOT_INTEGER " \"x\"");
+    assert_string_equal(observed, "set +set incr -incr get +get ");
+    EXPECT("GET k", "\"x\"");
+    EXPECT("WATCH k", "OK");
+    EXPECT("SET k y", "STORED");
+    EXPECT("MULTI", "OK");
+    EXPECT("INCR k", "+QUEUED");
+    EXPECT("EXEC", "MISSING-LIST");
+    assert_string_equal(observed, "set +set incr -incr get +get ");
+}
+
 static void an_empty_transaction_answers_an_empty_list(void **state)
 {
     struct world *world = *state;
@@ -328,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(queued_commands_run_at_exec),
+        WORLD_TEST(an_observer_is_told_of_what_exec_runs),
         WORLD_TEST(an_empty_transaction_answers_an_empty_list),
         WORLD_TEST(discard_forgets_what_was_queued),
         WORLD_TEST(misuse_inside_multi_does_not_spoil_it),

@@ -175,7 +175,8 @@ static void every_meaning_has_its_bytes_in_both_versions(void **state)
         for (uint32_t version = 2; version <= 3; version++) {
             for (size_t window_size = 0; window_size < 150; window_size++) {
                 narrow_init(&narrow, &copying_ops, window_size, 1 << 20);
-                struct reply reply = {wire_resp.reply_ops, &narrow.sink, version, false};
+                struct reply reply = {
+                    .ops = wire_resp.reply_ops, .sink = &narrow.sink, .version = version};
                 rows[i].emit(&reply);
                 rows[i].emit(&reply);
                 assert_true(narrow_drain(&narrow));
@@ -198,7 +199,7 @@ static void a_failed_sink_swallows_the_rest(void **state)
     for (size_t i = 0; i < ROW_COUNT; i++) {
         for (size_t room = 0; room < rows[i].resp2.size; room++) {
             narrow_init(&narrow, &copying_ops, 0, room);
-            struct reply reply = {wire_resp.reply_ops, &narrow.sink, 2, false};
+            struct reply reply = {.ops = wire_resp.reply_ops, .sink = &narrow.sink, .version = 2};
             rows[i].emit(&reply);
             rows[i].emit(&reply);
             if (!narrow.sink.failed)
@@ -221,7 +222,7 @@ static void big_values_are_referred_to_and_held(void **state)
     const struct value value = {.data = blob_data(blob), .size = BLOB_VALUE_SIZE_MIN, .blob = blob};
     struct narrow narrow;
     narrow_init(&narrow, &referring_ops, 10, 1 << 20);
-    struct reply reply = {wire_resp.reply_ops, &narrow.sink, 2, false};
+    struct reply reply = {.ops = wire_resp.reply_ops, .sink = &narrow.sink, .version = 2};
     reply.ops->value(&reply, &value);
     assert_true(narrow_drain(&narrow));
     struct bytes got = buffer_bytes(&narrow.all);
