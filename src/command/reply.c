@@ -66,15 +66,3 @@ void reply_help(struct reply *reply, const char *parent, const char *const *line
     reply->ops->word(reply, "HELP");
     reply->ops->word(reply, "    Print this help.");
 }
-
-void request_release_blobs(struct blob **blobs, uint32_t argc)
-{
-    if (blobs == NULL)
-        return;
-    for (uint32_t i = 0; i < argc; i++) {
-        if (blobs[i] != NULL) {
-            blob_release(blobs[i]);
-            blobs[i] = NULL;
-        }
-    }
-}

@@ -6,6 +6,7 @@
 #ifndef LARDER_COMMAND_REQUEST_H
 #define LARDER_COMMAND_REQUEST_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -22,6 +23,18 @@ struct request {
     struct blob **blobs;
     uint64_t hash; /* of the first key; valid when command->key_first != 0 and arity is right */
 };
+
+/* A request that outlives the bytes it came in: one block with its arrays and arguments. */
+struct request_copy {
+    struct request_copy *next; /* the owner's */
+    size_t size;               /* of the block and of its blobs */
+    struct request request;
+};
+/* What request_copy will hold. */
+size_t request_copy_size(const struct request *request);
+/* Takes over the request's blobs. NULL: memory is out and nothing has changed. */
+struct request_copy *request_copy(struct request *request);
+void request_copy_free(struct request_copy *copy);
 
 /* Releases what is left in `blobs` (NULL: nothing) and clears it. */
 void request_release_blobs(struct blob **blobs, uint32_t argc);

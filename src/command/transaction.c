@@ -2,8 +2,7 @@
  *
  * MULTI, EXEC, DISCARD, WATCH, UNWATCH.
  *
- * A queued request is one block: the request, its arrays, the bytes of its arguments. Arguments
- * that arrived in blobs are not copied: the queue takes the blobs.
+ * Queued requests are copies (command/request.h), which take over arguments that arrived in blobs.
  *
  * Isolation comes from the dispatcher, which holds the shards of every queued and every watched key
  * while the EXEC handler runs. Watched keys are forgotten after those locks are released, since
@@ -22,13 +21,8 @@
  * requests that never run. */
 #define TRANSACTION_SIZE_MAX ((uint64_t)1 << 30)
 
-struct queued {
-    struct queued *next;
-    struct request request;
-};
-
 struct transaction {
-    struct queued *first, *last;
+    struct request_copy *first, *last;
     uint32_t count;
     uint32_t flags;        /* of all queued commands */
     uint64_t size;         /* bytes held */
@@ -47,46 +41,15 @@ uint64_t request_growth_bytes(const struct request *request)
 
 enum status transaction_queue(struct client *client, struct request *request)
 {
-    uint32_t argc = request->argc;
-    size_t arrays_size = argc * sizeof(struct bytes);
-    if (request->blobs != NULL)
-        arrays_size += argc * sizeof(struct blob *);
-    uint64_t bytes_size = request_growth_bytes(request);
     struct transaction *transaction = client->transaction;
+    uint64_t growth_bytes = request_growth_bytes(request);
 
-    uint64_t size = sizeof(struct queued) + arrays_size + bytes_size;
-    for (uint32_t i = 0; request->blobs != NULL && i < argc; i++)
-        size += request->blobs[i] != NULL ? blob_size(request->blobs[i]) : 0;
-    if (size > TRANSACTION_SIZE_MAX - transaction->size)
+    if (request_copy_size(request) > TRANSACTION_SIZE_MAX - transaction->size)
         return STATUS_TRANSACTION_TOO_LARGE;
-    struct queued *queued = alloc_get(sizeof(*queued) + arrays_size + bytes_size);
+    struct request_copy *queued = request_copy(request);
     if (queued == NULL)
         return STATUS_NO_MEMORY;
-    transaction->size += size;
-    queued->next = NULL;
-    queued->request = *request;
-    queued->request.argv = (struct bytes *)(queued + 1);
-    char *at = (char *)(queued + 1) + arrays_size;
-    if (request->blobs != NULL)
-        queued->request.blobs = (struct blob **)(queued->request.argv + argc);
-
-    for (uint32_t i = 0; i < argc; i++) {
-        struct bytes argument = request->argv[i];
-        struct blob *blob = NULL;
-        if (request->blobs != NULL) {
-            blob = request->blobs[i];
-            queued->request.blobs[i] = blob;
-            request->blobs[i] = NULL;
-        }
-        if (blob == NULL) {
-            if (argument.size != 0)
-                memcpy(at, argument.data, argument.size);
-            argument.data = at;
-            at += argument.size;
-        }
-        queued->request.argv[i] = argument;
-    }
-
+    transaction->size += queued->size;
     if (transaction->last != NULL)
         transaction->last->next = queued;
     else
@@ -95,7 +58,7 @@ enum status transaction_queue(struct client *client, struct request *request)
     transaction->count++;
     transaction->flags |= request->command->flags;
     if (request->command->flags & COMMAND_GROWS)
-        transaction->growth_bytes += bytes_size;
+        transaction->growth_bytes += growth_bytes;
     return STATUS_OK;
 }
 
@@ -113,7 +76,8 @@ bool transaction_lock_shards(const struct client *client, struct lockset *set)
     if (transaction->flags & (COMMAND_ALL_KEYS | COMMAND_UNLOCKED)) {
         lockset_add_all(set, client->engine);
     } else {
-        for (const struct queued *queued = transaction->first; queued; queued = queued->next) {
+        for (const struct request_copy *queued = transaction->first; queued;
+             queued = queued->next) {
             const struct request *request = &queued->request;
             uint32_t keys = command_key_count(request->command, request->argc);
             if (keys > 0)
@@ -160,11 +124,10 @@ void transaction_end(struct client *client)
     unwatch(client);
     if (client->transaction == NULL)
         return;
-    struct queued *queued = client->transaction->first;
+    struct request_copy *queued = client->transaction->first;
     while (queued != NULL) {
-        struct queued *next = queued->next;
-        request_release_blobs(queued->request.blobs, queued->request.argc);
-        alloc_free(queued);
+        struct request_copy *next = queued->next;
+        request_copy_free(queued);
         queued = next;
     }
     alloc_free(client->transaction);
@@ -222,7 +185,7 @@ enum outcome transaction_exec(struct call *call)
         return OUTCOME_DONE;
     }
     call->reply->ops->list(call->reply, client->transaction->count);
-    for (struct queued *queued = client->transaction->first; queued; queued = queued->next)
+    for (struct request_copy *queued = client->transaction->first; queued; queued = queued->next)
         run_queued(call, &queued->request);
     return OUTCOME_DONE;
 }

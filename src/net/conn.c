@@ -464,7 +464,7 @@ void conn_received_direct(struct conn *conn, size_t size)
  * */
 static void check_end(struct conn *conn)
 {
-    if (!conn->ended || conn->closing ||
+    if (!conn->ended || conn->closing || conn->held || conn->let_on ||
         ((conn->congested || conn->relieved) && conn->tail_size > 0))
         return;
     conn->draining = true;
@@ -480,6 +480,14 @@ void conn_ended(struct conn *conn)
 
 void conn_resume(struct conn *conn)
 {
+    if (conn->closing)
+        return;
+    if (conn->let_on) {
+        conn->let_on = false;
+        conn->relieved = true;
+        conn->loop->handler->let_on(conn);
+        conn_check_congestion(conn);
+    }
     if (conn->closing)
         return;
     if (conn->relieved) {
@@ -601,6 +609,21 @@ bool conn_congested(const struct conn *conn)
 bool conn_closing(const struct conn *conn)
 {
     return conn->closing || conn->draining;
+}
+
+void conn_hold(struct conn *conn)
+{
+    conn->held = true;
+    conn->let_on = false;
+}
+
+void conn_let_on(struct conn *conn)
+{
+    if (!conn->held)
+        return;
+    conn->held = false;
+    conn->let_on = true;
+    loop_again(conn);
 }
 
 void conn_figures(const struct conn *conn, struct conn_figures *out)

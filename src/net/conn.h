@@ -111,6 +111,8 @@ struct conn {
     bool closing : 1;
     bool referring : 1; /* memory of others is, or was, in the queued output */
     bool silent : 1;    /* the handler refused it: no `closed` */
+    bool held : 1;      /* conn_hold */
+    bool let_on : 1;    /* conn_let_on: `let_on` is due */
     /* --- of the io_uring loop */
     bool receiving : 1;
     bool receiving_direct : 1; /* into the caller's memory, not by the multishot */
@@ -145,7 +147,7 @@ struct conn {
 /* The handler may be offered bytes. */
 static inline bool conn_readable(const struct conn *conn)
 {
-    return !conn->closing && !conn->draining && !conn->congested;
+    return !conn->closing && !conn->draining && !conn->congested && !conn->held;
 }
 
 /* More bytes are wanted from the peer. */

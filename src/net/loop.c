@@ -118,7 +118,7 @@ enum status loop_create(const struct loop_options *options, struct loop **out, c
     loop->tick_at_ns = loop->options.tick_ms != 0
                            ? loop->now_ns + loop->options.tick_ms * UINT64_C(1000000)
                            : UINT64_MAX;
-    loop->accept_resume_ns = UINT64_MAX;
+    loop->accept_resume_ns = loop->alarm_at_ns = UINT64_MAX;
     loop->wake_fd = poll_wake_create();
     if (loop->wake_fd < 0) {
         *why = io_error_text((enum io_error) - loop->wake_fd);
@@ -342,7 +342,7 @@ static void sweep_conns(struct loop *loop)
     for (; left > 0 && loop->sweep_cursor != &loop->all; left--) {
         struct conn *conn = LINKS_ENTRY(loop->sweep_cursor, struct conn, all);
         loop->sweep_cursor = conn->all.next;
-        if (idle_ms != 0 && loop->now_ms - conn->heard_ms >= idle_ms &&
+        if (idle_ms != 0 && !conn->held && loop->now_ms - conn->heard_ms >= idle_ms &&
             loop->now_ms - conn->progress_ms >= idle_ms)
             conn_close(conn);
         else if ((conn->congested || conn->draining) &&
@@ -377,6 +377,10 @@ static void run_timers(struct loop *loop)
     }
     if (loop->now_ns >= loop->accept_resume_ns)
         resume_accepting(loop);
+    if (loop->now_ns >= loop->alarm_at_ns) {
+        loop->alarm_at_ns = UINT64_MAX;
+        loop->handler->alarm(loop);
+    }
 }
 
 static int64_t wait_timeout_ns(const struct loop *loop)
@@ -387,7 +391,16 @@ static int64_t wait_timeout_ns(const struct loop *loop)
         return 0;
     uint64_t next_ns = loop->tick_at_ns < loop->sweep_at_ns ? loop->tick_at_ns : loop->sweep_at_ns;
     next_ns = loop->accept_resume_ns < next_ns ? loop->accept_resume_ns : next_ns;
+    next_ns = loop->alarm_at_ns < next_ns ? loop->alarm_at_ns : next_ns;
     return next_ns > loop->now_ns ? (int64_t)(next_ns - loop->now_ns) : 0;
+}
+
+void loop_alarm(struct loop *loop, uint64_t after_ms)
+{
+    uint64_t most_ms = (UINT64_MAX - loop->now_ns) / 1000000;
+    uint64_t at_ns = loop->now_ns + (after_ms < most_ms ? after_ms : most_ms) * 1000000;
+    if (at_ns < loop->alarm_at_ns)
+        loop->alarm_at_ns = at_ns;
 }
 
 /* ---- the adaptive wait */

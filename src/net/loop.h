@@ -50,6 +50,9 @@ struct loop_handler {
     void (*closed)(struct conn *conn);
     void (*awake)(struct loop *loop);  /* right after a wait */
     void (*asleep)(struct loop *loop); /* right before a wait */
+    /* After conn_let_on, before `data` goes on. Needed where conn_hold is used. */
+    void (*let_on)(struct conn *conn);
+    void (*alarm)(struct loop *loop); /* the time of loop_alarm has come */
     /* About every `tick_ms`, never more often. */
     void (*tick)(struct loop *loop);
 };
@@ -110,6 +113,9 @@ struct loop_stats {
 void loop_stats(const struct loop *loop, struct loop_stats *out);
 void loop_stats_restart_max(struct loop *loop);
 
+/* Has `alarm` called once after so long, or earlier where an earlier alarm is set. */
+void loop_alarm(struct loop *loop, uint64_t after_ms);
+
 /* Calls `visit` for each connection; connections may be closed by it. */
 void loop_each_conn(struct loop *loop, void (*visit)(struct conn *conn, void *argument),
                     void *argument);
@@ -133,6 +139,10 @@ bool conn_closing(const struct conn *conn);
  * `into` (bytes that already arrived are copied), then `filled` is called. `into` belongs to the
  * caller and must stay until `filled` or `closed`. */
 void conn_receive_into(struct conn *conn, char *into, size_t size);
+/* Offers no bytes, and receives none, until conn_let_on; the time it may be idle does not count.
+ * That the peer has gone is noticed afterwards. */
+void conn_hold(struct conn *conn);
+void conn_let_on(struct conn *conn);
 /* What a connection holds, as of its last event. */
 struct conn_figures {
     size_t input_bytes, input_free_bytes; /* received and not consumed; room beside them */

@@ -13,6 +13,7 @@
 #include "os/clock.h"
 #include "server/admin.h"
 #include "server/clients.h"
+#include "server/pause.h"
 
 enum { LIST_SIZE_MAX = 512 * 1024 * 1024 };
 
@@ -406,6 +407,35 @@ enum outcome admin_client_reply(struct call *call)
 
 /* ---- other clients' waits */
 
+enum outcome admin_client_pause(struct call *call)
+{
+    enum pause_kind kind = PAUSE_ALL;
+    int64_t timeout_ms, now_ms = clock_engine_ms();
+
+    if (call->argc > 4)
+        return admin_bad_syntax(call, "CLIENT");
+    if (call->argc == 4 && bytes_equal_text_nocase(call->argv[3], "write"))
+        kind = PAUSE_WRITES;
+    if (call->argc == 4 && kind == PAUSE_ALL && !bytes_equal_text_nocase(call->argv[3], "all"))
+        complain(call, "CLIENT PAUSE mode must be WRITE or ALL");
+    else if (!number_parse_i64(call->argv[2], &timeout_ms))
+        complain(call, "timeout is not an integer or out of range");
+    else if (timeout_ms < 0)
+        complain(call, "timeout is negative");
+    else if (timeout_ms > INT64_MAX - now_ms)
+        complain(call, "timeout is out of range");
+    else {
+        pause_begin(server_of(call), now_ms + timeout_ms, kind);
+        call->reply->ops->ok(call->reply);
+    }
+    return OUTCOME_DONE;
+}
+
+enum outcome admin_client_unpause(struct call *call)
+{
+    return call_status(call, pause_end(server_of(call)));
+}
+
 /* No command waits for anything that could be ended early; a pause is not ended by this. */
 enum outcome admin_client_unblock(struct call *call)
 {
@@ -454,6 +484,8 @@ enum outcome admin_client_help(struct call *call)
         "    Protect the current connection from the eviction of clients.",
         "NO-TOUCH (ON|OFF)",
         "    Let commands of the current connection not count as use of their keys.",
+        "PAUSE <timeout> [WRITE|ALL]",
+        "    Suspend all, or just write, requests of clients for <timeout> milliseconds.",
         "REPLY (ON|OFF|SKIP)",
         "    Control the replies sent to the current connection.",
         "SETINFO <option> <value>",
@@ -464,6 +496,8 @@ enum outcome admin_client_help(struct call *call)
         "    Assign the name <name> to the current connection.",
         "UNBLOCK <client-id> [TIMEOUT|ERROR]",
         "    Unblock the specified blocked client.",
+        "UNPAUSE",
+        "    End a pause.",
         NULL,
     };
     return admin_help(call, "CLIENT", lines);

@@ -63,6 +63,7 @@ struct server {
     _Atomic uint64_t client_id_last;
     _Atomic int stop;        /* enum server_stop; only grows */
     _Atomic bool hung_up;    /* a SIGHUP came */
+    _Atomic uint64_t pause;  /* see server/pause.h */
     struct signal_flag wake; /* wakes the main thread */
     struct server_rates rates;
     _Atomic uint64_t used_peak_bytes;

@@ -19,6 +19,7 @@
 #include "os/clock.h"
 #include "os/socket.h"
 #include "server/log.h"
+#include "server/pause.h"
 
 /* An unfinished request of fewer bytes is read again from its start, which is cheaper than moving
  * its parser. */
@@ -108,6 +109,7 @@ void session_show(struct session *session)
                      (session->no_evict ? SESSION_NO_EVICT : 0) |
                      (session->no_touch ? SESSION_NO_TOUCH : 0) |
                      (conn_closing(session->conn) ? SESSION_CLOSES : 0) |
+                     (session->waiting_first != NULL ? SESSION_WAITS : 0) |
                      (session->peer[0] == '\0' ? SESSION_UNIX : 0);
 
     if (client->in_multi || client->watcher != NULL)
@@ -231,6 +233,16 @@ static void pending_end(struct session *session)
     alloc_free(pending);
 }
 
+static void waiting_end(struct session *session)
+{
+    while (session->waiting_first != NULL) {
+        struct request_copy *next = session->waiting_first->next;
+
+        request_copy_free(session->waiting_first);
+        session->waiting_first = next;
+    }
+}
+
 static void closed(struct conn *conn)
 {
     struct session *session = conn_user(conn);
@@ -242,6 +254,7 @@ static void closed(struct conn *conn)
     delist(worker, session);
     if (session->pending != NULL)
         pending_end(session);
+    waiting_end(session);
     client_deinit(&session->client);
     session_show(session); /* it watches nothing any more */
     label_release(session->label);
@@ -289,6 +302,39 @@ static bool run_request(struct session *session, struct request *request)
     return how == DISPATCH_RAN;
 }
 
+static void run_alone(struct session *session, struct request *request)
+{
+    observer_begin(session->worker);
+    uint32_t count = run_request(session, request) ? 1 : 0;
+    observer_run_ended(session, request, count);
+}
+
+static void out_of_memory(struct session *session)
+{
+    reply_status(&session->reply, STATUS_NO_MEMORY);
+    conn_close_after_flush(session->conn);
+}
+
+/* Keeps prepared requests until the pause that holds the first of them has ended. */
+static void wait_with(struct session *session, struct request *request)
+{
+    struct request_copy *copy = request_copy(request);
+
+    if (copy == NULL) {
+        out_of_memory(session);
+        return;
+    }
+    if (session->waiting_first != NULL) {
+        session->waiting_last->next = copy;
+    } else {
+        session->waiting_first = copy;
+        conn_hold(session->conn);
+        pause_watch(session->worker);
+    }
+    session->waiting_last = copy;
+    session_show(session);
+}
+
 /* What many requests share is done once for all of them. */
 static void ran(struct session *session, uint64_t count, const struct command *last)
 {
@@ -315,10 +361,28 @@ static void protocol_error(struct session *session, const char *error)
     conn_close_after_flush(session->conn);
 }
 
-static void out_of_memory(struct session *session)
+/* The pause may have ended: goes on with what waited. */
+static void let_on(struct conn *conn)
 {
-    reply_status(&session->reply, STATUS_NO_MEMORY);
-    conn_close_after_flush(session->conn);
+    struct session *session = conn_user(conn);
+    const struct command *last = NULL;
+    uint64_t count = 0;
+
+    while (session->waiting_first != NULL && !conn_closing(conn)) {
+        struct request_copy *copy = session->waiting_first;
+
+        if (pause_is_on(session->worker->server) && pause_holds(session, &copy->request)) {
+            conn_hold(conn);
+            pause_watch(session->worker);
+            break;
+        }
+        session->waiting_first = copy->next;
+        run_alone(session, &copy->request);
+        last = copy->request.command;
+        request_copy_free(copy);
+        count++;
+    }
+    ran(session, count, last);
 }
 
 static bool pending_begin(struct session *session, struct parser *from)
@@ -409,10 +473,12 @@ static void run_pending(struct session *session)
             session->reply.errored = false;
             reply_status(&session->reply, STATUS_NO_MEMORY);
             answered(session, request->command, DISPATCH_REJECTED);
+        } else if (pause_is_on(session->worker->server) && pause_holds(session, request)) {
+            wait_with(session, request);
+            pending_end(session);
+            return;
         } else {
-            observer_begin(session->worker);
-            bool ran_now = run_request(session, request);
-            observer_run_ended(session, request, ran_now ? 1 : 0);
+            run_alone(session, request);
         }
         ran(session, 1, request->command);
     }
@@ -465,12 +531,14 @@ static bool can_wait(const struct parser *parsers, uint32_t from, uint32_t to)
     return true;
 }
 
-/* Runs what was parsed and returns how many of the requests did run. */
+/* Runs what was parsed and returns with how many of the requests it is done: they have run, or
+ * wait. */
 static uint32_t run_batch(struct session *session, uint32_t count)
 {
     struct worker *worker = session->worker;
     struct parser *parsers = worker->parsers;
     uint32_t i = 0, run_start = 0, run_count = 0;
+    bool waits = false;
 
     if (count > 1)
         prefetch(session, count);
@@ -481,6 +549,9 @@ static uint32_t run_batch(struct session *session, uint32_t count)
            (i == 0 || !conn_congested(session->conn) || !can_wait(parsers, i, count))) {
         const struct command *command = parsers[i].request.command;
 
+        waits = pause_is_on(worker->server) && pause_holds(session, &parsers[i].request);
+        if (waits)
+            break;
         run_count += run_request(session, &parsers[i++].request);
         if (i < count &&
             observer_run_ends(&worker->observer, command, parsers[i].request.command)) {
@@ -493,6 +564,8 @@ static uint32_t run_batch(struct session *session, uint32_t count)
         observer_run_ended(session, &parsers[run_start].request, run_count);
     if (i > 0)
         ran(session, i, parsers[i - 1].request.command);
+    while (waits && i < count && !conn_closing(session->conn))
+        wait_with(session, &parsers[i++].request);
     return i;
 }
 
@@ -517,7 +590,7 @@ static size_t batch(struct session *session, char *data, size_t size, bool *more
             ends[count++] = at;
     }
     uint32_t done = run_batch(session, count);
-    if (done < count || conn_closing(session->conn)) {
+    if (done < count || conn_closing(session->conn) || session->waiting_first != NULL) {
         if (parse == PARSE_MORE)
             parser_reset(last);
         *more = false;
@@ -547,7 +620,8 @@ static size_t data(struct conn *conn, char *bytes, size_t size)
             return 0;
         session->reply.ops = session->wire->reply_ops;
     }
-    while (more && at < size && !conn_congested(conn) && !conn_closing(conn))
+    while (more && at < size && !conn_congested(conn) && !conn_closing(conn) &&
+           session->waiting_first == NULL)
         at += session->pending != NULL ? resume(session, bytes + at, size - at, &more)
                                        : batch(session, bytes + at, size - at, &more);
     return at;
@@ -598,6 +672,11 @@ static void awake(struct loop *loop)
     engine_thread_online(worker->engine_thread);
 }
 
+static void alarm_rang(struct loop *loop)
+{
+    pause_let_on(loop_owner(loop));
+}
+
 static void asleep(struct loop *loop)
 {
     struct worker *worker = loop_owner(loop);
@@ -612,6 +691,8 @@ const struct loop_handler session_handler = {
     .glance = glance,
     .filled = filled,
     .closed = closed,
+    .let_on = let_on,
+    .alarm = alarm_rang,
     .awake = awake,
     .asleep = asleep,
 };

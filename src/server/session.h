@@ -55,9 +55,11 @@ struct session {
     struct client client; /* first: see session_of */
     struct reply reply;
     struct conn *conn;
-    struct worker *worker;           /* shown */
-    const struct wire *wire;         /* NULL until the first bytes have told */
-    struct pending *pending;         /* NULL unless a request is unfinished */
+    struct worker *worker;   /* shown */
+    const struct wire *wire; /* NULL until the first bytes have told */
+    struct pending *pending; /* NULL unless a request is unfinished */
+    /* Requests that wait for the end of a pause, at most a batch; the connection is held then. */
+    struct request_copy *waiting_first, *waiting_last;
     uint64_t glance_hash;            /* of the key that `glance` fetches memory for; 0: none */
     struct session *next, *previous; /* shown */
     struct label *label;             /* shown, under the lock; NULL: nothing was set */

@@ -10,6 +10,7 @@
 
 #include "os/socket.h"
 #include "server/log.h"
+#include "server/pause.h"
 #include "server/session.h"
 
 /* ---- replies that nobody wants */
@@ -169,6 +170,7 @@ static void drain(struct loop *loop, void *argument)
     (void)argument;
     loop_unlisten(loop);
     loop_each_conn(loop, drain_conn, NULL);
+    pause_let_on(loop_owner(loop));
 }
 
 void worker_drain(struct worker *worker)

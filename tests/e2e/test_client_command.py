@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """CLIENT LIST's figures and filters, CLIENT PAUSE over all workers."""
 import socket
+import threading
 
 import harness
 from harness import command
@@ -102,3 +103,130 @@ def test_a_client_without_replies_is_served_and_counted(server):
     assert int(shown(client, raw)["tot-net-out"]) == before
     assert client.strlen("k") == 100000
     assert raw.ask("CLIENT", "REPLY", "ON") == b"+OK"
+
+
+LONG_MS = 10 ** 9
+
+
+def waits(client, raw):
+    return "b" in shown(client, raw)["flags"]
+
+
+def test_a_pause_of_writes_holds_writes_of_every_worker_until_it_is_ended(server):
+    client, raws = server.client(), [named(server.raw()) for _ in range(4)]
+    assert client.execute_command("CLIENT PAUSE", LONG_MS, "WRITE")
+    for i, raw in enumerate(raws):
+        raw.send(command("GET", "k") + command("SET", f"k{i}", "v") + command("GET", f"k{i}"))
+        assert raw.line() == b"$-1"
+    for raw in raws:
+        harness.wait_until(lambda: waits(client, raw), "it waits")
+    assert client.dbsize() == 0
+    assert not any(raw.readable(0) for raw in raws)
+    assert client.execute_command("CLIENT UNBLOCK", raws[0].ident) == 0
+    assert client.execute_command("CLIENT UNPAUSE")
+    for raw in raws:
+        assert [raw.line() for _ in range(3)] == [b"+OK", b"$1", b"v"]
+        assert not waits(client, raw)
+    assert client.dbsize() == 4
+
+
+def test_a_pause_ends_by_its_time(server):
+    client, raws = server.client(), [server.raw() for _ in range(4)]
+    assert client.execute_command("CLIENT PAUSE", 300)
+    for raw in raws:
+        raw.send(command("PING"))
+    assert [raw.line() for raw in raws] == [b"+PONG"] * 4
+    assert client.ping()
+
+
+def test_a_pause_of_everything_holds_reads_and_answers_what_is_refused(server):
+    client, raw = server.client(), server.raw()
+    assert client.execute_command("CLIENT PAUSE", 500, "ALL")
+    assert raw.ask("NOSUCH").startswith(b"-ERR unknown command")
+    assert raw.ask("GET") == b"-ERR wrong number of arguments for 'get' command"
+    raw.send(command("GET", "k") + command("NOSUCH"))
+    assert raw.line() == b"$-1" and raw.line().startswith(b"-ERR unknown command")
+
+
+def test_a_pause_holds_what_its_own_client_sends_behind_it(server):
+    client, raw = server.client(), named(server.raw())
+    raw.send(command("CLIENT", "PAUSE", LONG_MS, "WRITE") + b"SET 'a b' \"1\"\r\nGET 'a b'\r\n")
+    assert raw.line() == b"+OK"
+    harness.wait_until(lambda: waits(client, raw), "it waits")
+    assert client.dbsize() == 0
+    assert client.execute_command("CLIENT UNPAUSE")
+    assert [raw.line() for _ in range(3)] == [b"+OK", b"$1", b"1"]
+
+
+def test_a_pause_of_writes_holds_transactions_that_write(server):
+    client, raw, reader = server.client(), named(server.raw()), server.raw()
+    assert raw.ask("MULTI") == b"+OK" and raw.ask("SET", "k", "v") == b"+QUEUED"
+    assert reader.ask("MULTI") == b"+OK" and reader.ask("GET", "k") == b"+QUEUED"
+    assert client.execute_command("CLIENT PAUSE", LONG_MS, "WRITE")
+    raw.send(command("EXEC"))
+    harness.wait_until(lambda: waits(client, raw), "it waits")
+    assert reader.ask("EXEC") == b"*1" and reader.line() == b"$-1"
+    assert client.execute_command("CLIENT UNPAUSE")
+    assert raw.line() == b"*1" and raw.line() == b"+OK"
+
+
+def test_a_pause_holds_big_values_and_loses_nothing(server):
+    client, raw = server.client(), named(server.raw())
+    assert client.execute_command("CLIENT PAUSE", LONG_MS, "WRITE")
+    raw.send(command("SET", "k", "x" * MB, "EX", "1000"))
+    harness.wait_until(lambda: waits(client, raw), "it waits")
+    # More than a socket holds: a paused connection is not read.
+    rest = command("APPEND", "k", "y" * 100000) * 3 + command("STRLEN", "k")
+    sender = threading.Thread(target=raw.send, args=(rest,))
+    sender.start()
+    assert client.dbsize() == 0
+    assert client.execute_command("CLIENT UNPAUSE")
+    sender.join()
+    assert [raw.line() for _ in range(5)] == [b"+OK"] + [
+        b":%d" % (MB + 100000 * i) for i in (1, 2, 3, 3)]
+    assert 900 < client.ttl("k") <= 1000
+
+
+def test_a_later_pause_makes_none_shorter_or_milder(server):
+    client, raw = server.client(), named(server.raw())
+    assert client.execute_command("CLIENT PAUSE", LONG_MS, "WRITE")
+    assert client.execute_command("CLIENT PAUSE", 1, "WRITE")
+    raw.send(command("SET", "k", "v"))
+    harness.wait_until(lambda: waits(client, raw), "it waits")
+    assert client.get("k") is None
+    assert client.execute_command("CLIENT UNPAUSE")
+    assert raw.line() == b"+OK"
+
+
+def test_a_client_can_be_killed_or_leave_while_it_waits(server):
+    client, raws = server.client(), [named(server.raw()) for _ in range(3)]
+    assert client.execute_command("CLIENT PAUSE", LONG_MS, "WRITE")
+    for raw in raws:
+        raw.send(command("SET", "k", "x" * 200000) + command("SET", "k", "v"))
+        harness.wait_until(lambda: waits(client, raw), "it waits")
+    assert client.execute_command("CLIENT KILL", "ID", raws[0].ident) == 1
+    assert raws[0].closed()
+    raws[1].close()
+    raws[2].socket.shutdown(socket.SHUT_WR)
+    assert client.execute_command("CLIENT UNPAUSE")
+    assert raws[2].rest() == b"+OK\r\n+OK\r\n"
+    harness.wait_until(lambda: client.info("clients")["connected_clients"] == 1, "all are gone")
+
+
+def test_a_stop_does_not_wait_for_a_pause(start, io):
+    server = start("--io", io, "--threads", "2")
+    raw = named(server.raw())
+    assert raw.ask("CLIENT", "PAUSE", LONG_MS) == b"+OK"
+    raw.send(command("SET", "k", "v"))
+    server.stop()
+    assert raw.rest() in (b"+OK\r\n", b"")
+
+
+def test_a_pause_refuses_what_makes_no_sense(server):
+    raw = server.raw()
+    assert raw.ask("CLIENT", "PAUSE", "abc") == b"-ERR timeout is not an integer or out of range"
+    assert raw.ask("CLIENT", "PAUSE", "-1") == b"-ERR timeout is negative"
+    assert raw.ask("CLIENT", "PAUSE", 2 ** 63 - 1) == b"-ERR timeout is out of range"
+    assert raw.ask("CLIENT", "PAUSE", "1", "SOME") == \
+        b"-ERR CLIENT PAUSE mode must be WRITE or ALL"
+    assert raw.ask("PING") == b"+PONG"
