@@ -38,7 +38,7 @@ static void a_word_is_read_as_redis_reads_it(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++) {
         const struct example *each = &examples[i];
-        char line[32], *to = line;
+        char line[128], *to = line;
         const char *from = line;
 
         memcpy(line, each->line.data, each->line.size);
@@ -65,7 +65,7 @@ static void a_word_that_was_written_is_read_back_as_it_was(void **state)
             buffer_clear(&buffer);
             word_write(&buffer.sink, bytes_of(all + from, size));
             struct bytes written = buffer_bytes(&buffer);
-            char line[64], *to = line;
+            char line[128], *to = line;
             const char *at = line;
 
             assert_true(written.size > 0 && written.size < sizeof(line));
