@@ -24,10 +24,10 @@ bool server_clients_fit(struct server *server, struct options *options)
     uint64_t clients = (uint64_t)options->maxclients;
     uint64_t other = DESCRIPTORS_SPARE + (uint64_t)server->threads * DESCRIPTORS_PER_WORKER;
     uint64_t limit = process_descriptors_raise(clients + other);
-
-    if (limit >= clients + other)
-        return true;
     uint64_t possible = limit > other ? limit - other : 1;
+
+    if (clients <= possible)
+        return true;
     log_line(LOG_WARNING,
              "maxclients lowered from %llu to %llu: this process may open %llu descriptors; raise "
              "the limit with ulimit -n %llu",

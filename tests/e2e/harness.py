@@ -173,6 +173,15 @@ class Raw:
         self.send(command(*words))
         return self.line()
 
+    def ask_lines(self, *words):
+        """The lines of a reply that is one text."""
+        left = int(self.ask(*words)[1:]) + 2
+        lines = []
+        while left > 0:
+            lines.append(self.line())
+            left -= len(lines[-1]) + 2
+        return lines
+
     def rest(self):
         """Everything until the server closes."""
         parts = [self.buffer]
