@@ -236,6 +236,15 @@ static void drop_output(struct conn *conn)
         drop_first_span(conn);
 }
 
+void conn_check_relief(struct conn *conn)
+{
+    if (!conn->congested || conn_unsent(conn) > conn->loop->options.limits.output_soft_bytes / 2)
+        return;
+    conn->congested = false;
+    conn->relieved = true;
+    loop_again(conn);
+}
+
 void conn_sent(struct conn *conn, size_t size)
 {
     struct loop *loop = conn->loop;
@@ -257,16 +266,12 @@ void conn_sent(struct conn *conn, size_t size)
     conn_show(conn);
     if (conn->out_bytes == 0)
         conn->referring = false;
-    if (conn->congested && conn_unsent(conn) <= loop->options.output_soft_bytes / 2) {
-        conn->congested = false;
-        conn->relieved = true;
-        loop_again(conn);
-    }
+    conn_check_relief(conn);
 }
 
 void conn_check_congestion(struct conn *conn)
 {
-    if (conn->congested || conn_unsent(conn) <= conn->loop->options.output_soft_bytes)
+    if (conn->congested || conn_unsent(conn) <= conn->loop->options.limits.output_soft_bytes)
         return;
     conn->congested = true;
     conn->progress_ms = conn->loop->now_ms;
@@ -603,7 +608,7 @@ struct sink *conn_sink(struct conn *conn)
 
 bool conn_congested(const struct conn *conn)
 {
-    return conn->congested || conn_unsent(conn) > conn->loop->options.output_soft_bytes;
+    return conn->congested || conn_unsent(conn) > conn->loop->options.limits.output_soft_bytes;
 }
 
 bool conn_closing(const struct conn *conn)

@@ -191,6 +191,8 @@ void conn_resume(struct conn *conn);
 bool conn_window_close(struct conn *conn);
 /* Marks it congested when it is. */
 void conn_check_congestion(struct conn *conn);
+/* Lets it go on when it no longer is. */
+void conn_check_relief(struct conn *conn);
 /* Closes a draining connection with nothing left to send. */
 void conn_settle(struct conn *conn);
 /* Puts it on the list of those the end of the iteration looks at. */

@@ -82,13 +82,23 @@ static void sample_time(struct loop *loop)
 
 static uint64_t sweep_interval_ns(const struct loop *loop)
 {
-    uint32_t shortest = loop->options.stall_timeout_ms;
-    if (loop->options.idle_timeout_ms != 0 && loop->options.idle_timeout_ms < shortest)
-        shortest = loop->options.idle_timeout_ms;
+    uint32_t shortest = loop->options.limits.stall_timeout_ms;
+    if (loop->options.limits.idle_timeout_ms != 0 &&
+        loop->options.limits.idle_timeout_ms < shortest)
+        shortest = loop->options.limits.idle_timeout_ms;
     uint32_t interval_ms = shortest / 16;
     interval_ms = interval_ms < SWEEP_MIN_MS ? SWEEP_MIN_MS : interval_ms;
     interval_ms = interval_ms > SWEEP_MAX_MS ? SWEEP_MAX_MS : interval_ms;
     return interval_ms * UINT64_C(1000000);
+}
+
+static void store_limits(struct loop *loop, const struct loop_limits *limits)
+{
+    loop->options.limits = *limits;
+    if (limits->output_soft_bytes == 0)
+        loop->options.limits.output_soft_bytes = OUTPUT_SOFT_BYTES;
+    if (limits->stall_timeout_ms == 0)
+        loop->options.limits.stall_timeout_ms = STALL_TIMEOUT_MS;
 }
 
 enum status loop_create(const struct loop_options *options, struct loop **out, const char **why)
@@ -102,10 +112,7 @@ enum status loop_create(const struct loop_options *options, struct loop **out, c
         return STATUS_NO_MEMORY;
     }
     loop->options = *options;
-    if (loop->options.output_soft_bytes == 0)
-        loop->options.output_soft_bytes = OUTPUT_SOFT_BYTES;
-    if (loop->options.stall_timeout_ms == 0)
-        loop->options.stall_timeout_ms = STALL_TIMEOUT_MS;
+    store_limits(loop, &options->limits);
     loop->handler = options->handler;
     loop->owner = options->owner;
     links_init(&loop->all);
@@ -330,11 +337,20 @@ uint32_t loop_load(const struct loop *loop)
 }
 
 /* ---- timers */
+static void time_out(struct conn *conn, bool stalled)
+{
+    const struct loop_handler *handler = conn->loop->handler;
+    if (!conn->closing && !conn->silent && handler->timed_out != NULL)
+        handler->timed_out(conn, stalled);
+    conn_close(conn);
+}
+
 /* Closes peers that keep silent or take nothing for too long. Looks at a bounded number each time:
  * all of them within half of the shortest time-out, up to 16,384 connections, and later beyond. */
 static void sweep_conns(struct loop *loop)
 {
-    uint32_t idle_ms = loop->options.idle_timeout_ms, stall_ms = loop->options.stall_timeout_ms;
+    uint32_t idle_ms = loop->options.limits.idle_timeout_ms,
+             stall_ms = loop->options.limits.stall_timeout_ms;
     uint32_t left = atomic_load_explicit(&loop->stats.connections, memory_order_relaxed) / 8 + 64;
     left = left < SWEEP_CONNS_MAX ? left : SWEEP_CONNS_MAX;
     if (loop->sweep_cursor == &loop->all)
@@ -344,10 +360,10 @@ static void sweep_conns(struct loop *loop)
         loop->sweep_cursor = conn->all.next;
         if (idle_ms != 0 && !conn->held && loop->now_ms - conn->heard_ms >= idle_ms &&
             loop->now_ms - conn->progress_ms >= idle_ms)
-            conn_close(conn);
+            time_out(conn, false);
         else if ((conn->congested || conn->draining) &&
                  loop->now_ms - conn->progress_ms >= stall_ms)
-            conn_close(conn);
+            time_out(conn, true);
     }
 }
 
@@ -393,6 +409,19 @@ static int64_t wait_timeout_ns(const struct loop *loop)
     next_ns = loop->accept_resume_ns < next_ns ? loop->accept_resume_ns : next_ns;
     next_ns = loop->alarm_at_ns < next_ns ? loop->alarm_at_ns : next_ns;
     return next_ns > loop->now_ns ? (int64_t)(next_ns - loop->now_ns) : 0;
+}
+
+void loop_limits_set(struct loop *loop, const struct loop_limits *limits)
+{
+    store_limits(loop, limits);
+    uint64_t sweep_at_ns = loop->now_ns + sweep_interval_ns(loop);
+    if (sweep_at_ns < loop->sweep_at_ns)
+        loop->sweep_at_ns = sweep_at_ns;
+    for (struct links *each = loop->all.next; each != &loop->all; each = each->next) {
+        struct conn *conn = LINKS_ENTRY(each, struct conn, all);
+        conn_check_congestion(conn);
+        conn_check_relief(conn);
+    }
 }
 
 void loop_alarm(struct loop *loop, uint64_t after_ms)

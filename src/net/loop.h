@@ -50,6 +50,8 @@ struct loop_handler {
     void (*closed)(struct conn *conn);
     void (*awake)(struct loop *loop);  /* right after a wait */
     void (*asleep)(struct loop *loop); /* right before a wait */
+    /* Optional: the connection was silent, or took nothing, for too long and is being closed. */
+    void (*timed_out)(struct conn *conn, bool stalled);
     /* After conn_let_on, before `data` goes on. Needed where conn_hold is used. */
     void (*let_on)(struct conn *conn);
     void (*alarm)(struct loop *loop); /* the time of loop_alarm has come */
@@ -57,13 +59,18 @@ struct loop_handler {
     void (*tick)(struct loop *loop);
 };
 
-struct loop_options {
-    enum loop_io io;
-    uint32_t batch_wait_us;    /* longest adaptive wait; 0 turns it off */
-    uint32_t tick_ms;          /* 0: no ticks */
+/* May change while the loop runs: loop_limits_set. */
+struct loop_limits {
     size_t output_soft_bytes;  /* 0: 1 MB */
     uint32_t stall_timeout_ms; /* 0: 60,000 */
     uint32_t idle_timeout_ms;  /* 0: never; a connection that sends nothing for so long is closed */
+};
+
+struct loop_options {
+    enum loop_io io;
+    uint32_t batch_wait_us; /* longest adaptive wait; 0 turns it off */
+    uint32_t tick_ms;       /* 0: no ticks */
+    struct loop_limits limits;
     const struct loop_handler *handler;
     void *owner; /* loop_owner() */
 };
@@ -113,6 +120,8 @@ struct loop_stats {
 void loop_stats(const struct loop *loop, struct loop_stats *out);
 void loop_stats_restart_max(struct loop *loop);
 
+/* Holds for open connections too: those that the new soft limit no longer stops go on. */
+void loop_limits_set(struct loop *loop, const struct loop_limits *limits);
 /* Has `alarm` called once after so long, or earlier where an earlier alarm is set. */
 void loop_alarm(struct loop *loop, uint64_t after_ms);
 

@@ -242,9 +242,6 @@ bool server_start(struct server *server)
     server->threads = options->threads != 0 ? (uint32_t)options->threads : thread_cpu_count();
     if (!start_log(server))
         return false;
-    server->limits = wire_limits_default;
-    server->limits.argument_size_max = (size_t)options->argument_size_max;
-    server->limits.query_size_max = (size_t)options->query_size_max;
     if (!protected_mode_allows(server))
         return false;
     if (!info_percentiles_changed(server, message)) {

@@ -55,9 +55,8 @@ struct server {
     uint32_t listener_count;
     struct worker *workers;
     uint32_t worker_count;
-    struct wire_limits limits; /* of authenticated clients */
-    int64_t started_ms;        /* engine time */
-    uint64_t startup_bytes;    /* used before anything was stored */
+    int64_t started_ms;     /* engine time */
+    uint64_t startup_bytes; /* used before anything was stored */
     char run_id[RUN_ID_SIZE + 1];
     _Atomic uint32_t clients; /* connections being served */
     _Atomic uint64_t client_id_last;

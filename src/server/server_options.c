@@ -12,6 +12,7 @@
 #include "os/process.h"
 #include "server/info_commands.h"
 #include "server/log.h"
+#include "server/worker.h"
 
 enum {
     /* Descriptors that are not a client's: files, listeners, rings and wake-ups of the loops. */
@@ -57,6 +58,17 @@ static bool changed_maxclients(struct server *server, char *message)
     return false;
 }
 
+static bool changed_limits(struct server *server, char *message)
+{
+    for (uint32_t i = 0; i < server->worker_count; i++) {
+        if (!worker_limits_changed(&server->workers[i])) {
+            snprintf(message, OPTION_MESSAGE_SIZE, "out of memory");
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool changed_log(struct server *server, char *message)
 {
     (void)message;
@@ -82,6 +94,11 @@ static bool changed(struct server *server, const struct option *option, char *me
         {offsetof(struct options, maxclients), changed_maxclients},
         {offsetof(struct options, loglevel), changed_log},
         {offsetof(struct options, log_format), changed_log},
+        {offsetof(struct options, timeout_us), changed_limits},
+        {offsetof(struct options, output_soft_bytes), changed_limits},
+        {offsetof(struct options, output_stall_us), changed_limits},
+        {offsetof(struct options, query_size_max), changed_limits},
+        {offsetof(struct options, argument_size_max), changed_limits},
         {offsetof(struct options, latency_tracking), changed_observed},
         {offsetof(struct options, latency_percentiles), info_percentiles_changed},
     };

@@ -267,8 +267,7 @@ static void closed(struct conn *conn)
 
 static const struct wire_limits *limits_of(const struct session *session)
 {
-    return session->client.authenticated ? &session->worker->server->limits
-                                         : &wire_limits_unauthenticated;
+    return session->client.authenticated ? &session->worker->limits : &wire_limits_unauthenticated;
 }
 
 /* A web page can have a browser send HTTP to this port, with commands in its body. */
@@ -672,6 +671,20 @@ static void awake(struct loop *loop)
     engine_thread_online(worker->engine_thread);
 }
 
+static void timed_out(struct conn *conn, bool stalled)
+{
+    const struct session *session = conn_user(conn);
+
+    if (session == NULL) /* it was refused */
+        return;
+    if (stalled)
+        log_line(LOG_NOTICE, "client %llu takes no replies and was closed",
+                 (unsigned long long)session->id);
+    else
+        log_line(LOG_VERBOSE, "client %llu was idle and was closed",
+                 (unsigned long long)session->id);
+}
+
 static void alarm_rang(struct loop *loop)
 {
     pause_let_on(loop_owner(loop));
@@ -691,6 +704,7 @@ const struct loop_handler session_handler = {
     .glance = glance,
     .filled = filled,
     .closed = closed,
+    .timed_out = timed_out,
     .let_on = let_on,
     .alarm = alarm_rang,
     .awake = awake,

@@ -43,6 +43,39 @@ static const struct sink_ops discard_ops = {discard_grow, discard_append, discar
 
 /* ---- life */
 
+static struct loop_limits loop_limits_of(const struct options *options)
+{
+    return (struct loop_limits){
+        .output_soft_bytes = (size_t)options->output_soft_bytes,
+        .stall_timeout_ms = (uint32_t)(options->output_stall_us / 1000),
+        .idle_timeout_ms = (uint32_t)(options->timeout_us / 1000),
+    };
+}
+
+static struct wire_limits wire_limits_of(const struct options *options)
+{
+    struct wire_limits limits = wire_limits_default;
+
+    limits.argument_size_max = (size_t)options->argument_size_max;
+    limits.query_size_max = (size_t)options->query_size_max;
+    return limits;
+}
+
+static void take_limits(struct loop *loop, void *argument)
+{
+    struct worker *worker = loop_owner(loop);
+    struct loop_limits limits = loop_limits_of(&worker->server->options);
+
+    (void)argument;
+    worker->limits = wire_limits_of(&worker->server->options);
+    loop_limits_set(loop, &limits);
+}
+
+bool worker_limits_changed(struct worker *worker)
+{
+    return loop_post(worker->loop, take_limits, NULL);
+}
+
 enum status worker_init(struct worker *worker, struct server *server, uint32_t index,
                         const char **why)
 {
@@ -51,9 +84,7 @@ enum status worker_init(struct worker *worker, struct server *server, uint32_t i
     struct loop_options loop_options = {
         .io = (enum loop_io)options->io,
         .batch_wait_us = (uint32_t)options->batch_wait_us,
-        .output_soft_bytes = (size_t)options->output_soft_bytes,
-        .stall_timeout_ms = (uint32_t)(options->output_stall_us / 1000),
-        .idle_timeout_ms = (uint32_t)(options->timeout_us / 1000),
+        .limits = loop_limits_of(options),
         .handler = &session_handler,
         .owner = worker,
     };
@@ -63,9 +94,10 @@ enum status worker_init(struct worker *worker, struct server *server, uint32_t i
     worker->server = server;
     worker->index = index;
     worker->discard.ops = &discard_ops;
+    worker->limits = wire_limits_of(options);
     *why = "memory is out";
     for (; parser_count < WORKER_BATCH_MAX; parser_count++) {
-        status = parser_init(&worker->parsers[parser_count], &server->limits);
+        status = parser_init(&worker->parsers[parser_count], &worker->limits);
         if (status != STATUS_OK)
             goto fail;
     }

@@ -34,6 +34,7 @@ struct worker {
     uint32_t index;
     int64_t now_ms; /* engine time, sampled after each wait */
     uint32_t since_safe_point;
+    struct wire_limits limits; /* of authenticated clients */
     struct parser parsers[WORKER_BATCH_MAX];
     counter commands, connections, rejected;
     counter watching; /* sessions that watch keys, now */
@@ -54,6 +55,9 @@ void worker_deinit(struct worker *worker);
 enum status worker_start(struct worker *worker) MUST_USE;
 /* Worker 0 only, before it starts. */
 enum status worker_listen(struct worker *worker) MUST_USE;
+/* From any thread: takes over what options say about limits of connections, open ones too. False:
+ * memory is out. */
+bool worker_limits_changed(struct worker *worker) MUST_USE;
 /* From any thread: no more connections; open ones are served until what has arrived is answered. */
 void worker_drain(struct worker *worker);
 /* From any thread: ends the thread. */

@@ -181,7 +181,7 @@ static void test_references_are_released_once_when_the_peer_vanishes(void **stat
     (void)state;
     struct server server;
     server_init(&server);
-    server.options.output_soft_bytes = 64 << 20;
+    server.options.limits.output_soft_bytes = 64 << 20;
     server_start(&server);
     for (int i = 0; i < 20; i++) {
         int fd = client_connect(&server);
@@ -205,7 +205,7 @@ static void test_a_congested_connection_is_not_served_until_it_drained(void **st
     enum { COUNT = 4000, SIZE = 10000 };
     struct server server;
     server_init(&server);
-    server.options.output_soft_bytes = 300 * 1000;
+    server.options.limits.output_soft_bytes = 300 * 1000;
     server_start(&server);
     int fd = client_connect(&server), other = client_connect(&server);
     char *out = malloc(COUNT * 7);
@@ -237,7 +237,7 @@ static void test_congestion_holds_back_a_span_and_what_follows(void **state)
     (void)state;
     struct server server;
     server_init(&server);
-    server.options.output_soft_bytes = 100 * 1000;
+    server.options.limits.output_soft_bytes = 100 * 1000;
     server_start(&server);
     int fd = client_connect(&server);
     char line[64];
@@ -262,8 +262,8 @@ static void test_a_peer_that_takes_nothing_is_dropped(void **state)
     (void)state;
     struct server server;
     server_init(&server);
-    server.options.output_soft_bytes = 1000;
-    server.options.stall_timeout_ms = 40;
+    server.options.limits.output_soft_bytes = 1000;
+    server.options.limits.stall_timeout_ms = 40;
     server_start(&server);
     int congested = client_connect(&server), draining = client_connect(&server);
     int reading = client_connect(&server);
@@ -284,7 +284,7 @@ static void test_a_silent_peer_is_dropped_after_the_idle_timeout(void **state)
     (void)state;
     struct server server;
     server_init(&server);
-    server.options.idle_timeout_ms = 20;
+    server.options.limits.idle_timeout_ms = 20;
     server_start(&server);
     int fd = client_connect(&server);
     client_send_text(fd, "ehere\n");

@@ -22,7 +22,7 @@ static void test_a_half_closed_peer_gets_all_replies_then_the_end(void **state)
     (void)state;
     struct server server;
     server_init(&server);
-    server.options.output_soft_bytes = 50 * 1000;
+    server.options.limits.output_soft_bytes = 50 * 1000;
     server_start(&server);
     int fd = client_connect(&server);
     enum { COUNT = 300, SIZE = 10000 };
