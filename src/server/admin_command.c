@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "command/call.h"
+#include "command/glob.h"
 #include "server/admin.h"
 
 struct flag_name {
@@ -33,33 +34,67 @@ static void emit_flags(struct reply *reply, const struct command *command)
             reply->ops->word(reply, flag_names[i].name);
 }
 
+enum { CATEGORIES_MAX = 6 };
+
+/* The category of a group of commands, where it has one. */
+static const char *category_of(const char *group)
+{
+    if (strcmp(group, "generic") == 0)
+        return "keyspace";
+    if (strcmp(group, "transactions") == 0)
+        return "transaction";
+    return strcmp(group, "server") == 0 ? NULL : group;
+}
+
+/* The ACL categories a command is in; returns their number. */
+static uint32_t categories(const struct command *command, const char *out[CATEGORIES_MAX])
+{
+    const char *group = category_of(command->group);
+    uint32_t count = 0;
+
+    if (group != NULL)
+        out[count++] = group;
+    if (command->flags & COMMAND_READ)
+        out[count++] = "read";
+    if (command->flags & COMMAND_WRITE)
+        out[count++] = "write";
+    if (command->flags & COMMAND_ADMIN) {
+        out[count++] = "admin";
+        out[count++] = "dangerous";
+    }
+    out[count++] = command->flags & COMMAND_FAST ? "fast" : "slow";
+    return count;
+}
+
 static void emit_categories(struct reply *reply, const struct command *command)
 {
-    char group[40];
-    bool reads = command->flags & COMMAND_READ, writes = command->flags & COMMAND_WRITE;
-    bool admin = command->flags & COMMAND_ADMIN;
+    const char *names[CATEGORIES_MAX];
+    uint32_t count = categories(command, names);
 
-    snprintf(group, sizeof(group), "@%s", command->group);
-    reply->ops->set(reply, 2u + reads + writes + (admin ? 2 : 0));
-    if (reads)
-        reply->ops->word(reply, "@read");
-    if (writes)
-        reply->ops->word(reply, "@write");
-    if (admin) {
-        reply->ops->word(reply, "@admin");
-        reply->ops->word(reply, "@dangerous");
+    reply->ops->set(reply, count);
+    for (uint32_t i = 0; i < count; i++) {
+        char text[40];
+
+        snprintf(text, sizeof(text), "@%s", names[i]);
+        reply->ops->word(reply, text);
     }
-    reply->ops->word(reply, group);
-    reply->ops->word(reply, command->flags & COMMAND_FAST ? "@fast" : "@slow");
+}
+
+enum { FULL_NAME_SIZE = 2 * COMMAND_NAME_SIZE_MAX + 2 };
+
+/* "get", or "config|get". */
+static struct bytes full_name(const struct command *command, char out[FULL_NAME_SIZE])
+{
+    snprintf(out, FULL_NAME_SIZE, "%s%s%s", command->parent != NULL ? command->parent->name : "",
+             command->parent != NULL ? "|" : "", command->name);
+    return bytes_of_text(out);
 }
 
 static void emit_name(struct reply *reply, const struct command *command)
 {
-    char name[2 * COMMAND_NAME_SIZE_MAX + 2];
+    char name[FULL_NAME_SIZE];
 
-    snprintf(name, sizeof(name), "%s%s%s", command->parent != NULL ? command->parent->name : "",
-             command->parent != NULL ? "|" : "", command->name);
-    reply->ops->bytes(reply, bytes_of_text(name));
+    reply->ops->bytes(reply, full_name(command, name));
 }
 
 static uint32_t sub_count(const struct command *parent)
@@ -189,10 +224,73 @@ enum outcome admin_command_docs(struct call *call)
     return OUTCOME_DONE;
 }
 
+/* ---- LIST, with subcommands */
+
+typedef bool wanted(const struct command *command, struct bytes argument);
+
+static bool any(const struct command *command, struct bytes argument)
+{
+    (void)command, (void)argument;
+    return true;
+}
+
+/* There are no modules. */
+static bool of_module(const struct command *command, struct bytes argument)
+{
+    (void)command, (void)argument;
+    return false;
+}
+
+static bool of_category(const struct command *command, struct bytes argument)
+{
+    const char *names[CATEGORIES_MAX];
+    uint32_t count = categories(command, names);
+
+    for (uint32_t i = 0; i < count; i++)
+        if (bytes_equal_text_nocase(argument, names[i]))
+            return true;
+    return false;
+}
+
+static bool like_pattern(const struct command *command, struct bytes argument)
+{
+    char name[FULL_NAME_SIZE];
+
+    return glob_match(argument, full_name(command, name));
+}
+
+static const struct {
+    const char *name;
+    wanted *wants;
+} list_filters[] = {{"module", of_module}, {"aclcat", of_category}, {"pattern", like_pattern}};
+
+/* NULL: there is no such filter. */
+static wanted *list_filter(const struct call *call)
+{
+    if (call->argc == 2)
+        return any;
+    if (call->argc != 5 || !bytes_equal_text_nocase(call->argv[2], "filterby"))
+        return NULL;
+    for (size_t i = 0; i < sizeof(list_filters) / sizeof(list_filters[0]); i++)
+        if (bytes_equal_text_nocase(call->argv[3], list_filters[i].name))
+            return list_filters[i].wants;
+    return NULL;
+}
+
 enum outcome admin_command_list(struct call *call)
 {
-    call->reply->ops->list(call->reply, top_level_count());
-    emit_all(call, emit_name);
+    wanted *wants = list_filter(call);
+    uint32_t count = 0;
+
+    if (wants == NULL)
+        return call_status(call, STATUS_SYNTAX);
+    struct bytes argument = call->argv[call->argc - 1];
+    for (uint32_t i = 0; i < command_count(); i++)
+        count += wants(command_at(i), argument);
+    call->reply->ops->list(call->reply, count);
+    for (uint32_t i = 0; i < command_count(); i++)
+        if (wants(command_at(i), argument))
+            emit_name(call->reply, command_at(i));
     return OUTCOME_DONE;
 }
 
@@ -226,8 +324,8 @@ enum outcome admin_command_help(struct call *call)
         "    Return details about all commands.",
         "COUNT",
         "    Return the total number of commands in this server.",
-        "LIST",
-        "    Return a list of all commands in this server.",
+        "LIST [FILTERBY (MODULE <module-name>|ACLCAT <category>|PATTERN <pattern>)]",
+        "    Return the names of all commands, or of those that the filter lets through.",
         "INFO [<command-name> ...]",
         "    Return details about multiple commands.",
         "    If no command names are given, documentation details for all",
