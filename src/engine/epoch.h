@@ -2,7 +2,8 @@
  *
  * Epoch-based reclamation (Fraser, "Practical lock-freedom", 2004; quiescent states as in Hart et
  * al., "Performance of memory reclamation for lockless synchronization", 2007), in the form a cache
- * server wants: a thread announces once per loop iteration, so a read pays nothing.
+ * server wants: a thread announces once per loop iteration or some dozen requests, so a read pays
+ * nothing.
  *
  * The global epoch moves from e to e + 1 only when every online thread has announced e. Whoever
  * unlinks is online, so the epoch moves at most once between the unlinking and the end of its

@@ -34,12 +34,15 @@ enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t bac
         literal = "127.0.0.1";
     else if (strcmp(address, "*") == 0)
         literal = "0.0.0.0";
+    else if (strcmp(address, "::*") == 0)
+        literal = "::";
     memset(out, 0, sizeof *out);
     out->kind = LISTENER_TCP;
     enum io_error error = socket_listen_tcp(literal, port, backlog, &out->fd, &out->port);
     if (error == IO_INVALID) {
         snprintf(message, message_size,
-                 "cannot listen on \"%s\": not an IPv4 or IPv6 address, \"localhost\" or \"*\"",
+                 "cannot listen on \"%s\": not an IPv4 or IPv6 address, \"localhost\", \"*\" or "
+                 "\"::*\"",
                  address);
         return error;
     }

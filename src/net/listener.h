@@ -22,7 +22,7 @@ struct listener {
     void *owner;
 };
 
-/* `address`: an IPv4 or IPv6 literal, "localhost", or "*"; `port` 0 lets the system choose.
+/* `address`: an IPv4 or IPv6 literal, "localhost", "*" or "::*"; `port` 0 lets the system choose.
  * IPv6 sockets take IPv6 only. On failure `message` (size bytes) names address, port and remedy;
  * IO_IN_USE may pass by itself when whoever has it is just ending. */
 enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,

@@ -105,12 +105,12 @@ static bool add_listener(struct server *server, const char *address, bool tcp)
 
 static bool address_exists(const char *address)
 {
-    uint16_t port;
-    int fd;
+    struct listener listener;
+    char message[512];
 
-    if (socket_listen_tcp(address, 0, 1, &fd, &port) != IO_OK)
+    if (listener_open_tcp(address, 0, 1, &listener, message, sizeof(message)) != IO_OK)
         return false;
-    socket_close(fd);
+    listener_close(&listener);
     return true;
 }
 

@@ -248,7 +248,8 @@ def test_ten_thousand_connections_leave_no_growth(server, many_descriptors):
     for _ in range(3):
         round_of(10000)
     assert server.descriptors() == before
-    assert server.resident_kb() <= grown + 4096
+    # What the allocator has kept goes back within a second or so.
+    harness.wait_until(lambda: server.resident_kb() <= grown + 4096, "memory is given back")
 
 
 @pytest.mark.quick

@@ -74,7 +74,8 @@ static void test_ipv4_and_ipv6_share_a_port(void **state)
         close(probe);
     if (!have_ipv6)
         skip();
-    assert_int_equal(open_tcp("::", 0, &v6), IO_OK);
+    assert_int_equal(open_tcp("::*", 0, &v6), IO_OK);
+    assert_string_equal(v6.address, "::");
     assert_int_equal(open_tcp("0.0.0.0", v6.port, &v4), IO_OK);
     listener_close(&v4);
     listener_close(&v6);
