@@ -7,8 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
+#include <libgen.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -59,6 +64,79 @@ fail:
     close(fd);
     alloc_free(text);
     return status;
+}
+
+static bool write_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t written = write(fd, data, size);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        data += written;
+        size -= (size_t)written;
+    }
+    return true;
+}
+
+/* A complete and durable file at `path`, which must not be there, like `old` in owner and
+ * permissions. */
+static bool write_beside(const char *path, const struct stat *old, const char *data, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+    if (fd < 0)
+        return false;
+    bool good = true;
+    if (old->st_uid != geteuid() || old->st_gid != getegid())
+        good = fchown(fd, old->st_uid, old->st_gid) == 0 || errno == EPERM;
+    good = good && fchmod(fd, old->st_mode & 07777) == 0 && write_all(fd, data, size) &&
+           fsync(fd) == 0;
+    int saved = errno;
+    if (close(fd) != 0 && good) {
+        saved = errno;
+        good = false;
+    }
+    errno = saved;
+    return good;
+}
+
+static bool sync_folder(char *path)
+{
+    int fd = open(dirname(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    bool good = fsync(fd) == 0 || errno == EINVAL; /* not every file system can */
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    return good;
+}
+
+enum status file_replace(const char *path, const char *data, size_t size, const char **why)
+{
+    char real[PATH_MAX], beside[PATH_MAX + 8];
+    struct stat old;
+
+    if (realpath(path, real) == NULL || stat(real, &old) != 0) {
+        *why = strerror(errno);
+        return STATUS_SYSTEM;
+    }
+    snprintf(beside, sizeof(beside), "%s.new", real);
+    unlink(beside); /* left by one that was interrupted */
+    if (!write_beside(beside, &old, data, size) || rename(beside, real) != 0) {
+        *why = strerror(errno);
+        unlink(beside);
+        return STATUS_SYSTEM;
+    }
+    if (!sync_folder(real)) {
+        *why = strerror(errno);
+        return STATUS_SYSTEM;
+    }
+    return STATUS_OK;
 }
 
 enum status file_each_match(const char *pattern, bool (*visit)(void *argument, const char *path),

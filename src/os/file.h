@@ -16,6 +16,12 @@
  * refused. */
 enum status file_read(const char *path, size_t size_max, char **out, size_t *out_size,
                       const char **why) MUST_USE;
+/* Replaces what a file holds: whoever looks, whenever this is interrupted, and after the machine
+ * has failed, finds the old or the new whole. Writes another file beside it (the name and `.new`),
+ * which takes its place with its permissions; a symbolic link goes on leading to it. On failure the
+ * old one stays, unless all that failed was to make the new one durable. */
+enum status file_replace(const char *path, const char *data, size_t size, const char **why)
+    MUST_USE;
 /* Visits, in alphabetical order, the files whose names fit a pattern of the shell; a path without
  * `*`, `?` and `[` is visited whether or not it is there. `*out_all` is false when a visit was,
  * which ends it. */

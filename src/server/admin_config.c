@@ -129,6 +129,20 @@ enum outcome admin_config_set(struct call *call)
     return call_status(call, STATUS_OK);
 }
 
+enum outcome admin_config_rewrite(struct call *call)
+{
+    struct server *server = server_of(call);
+    char message[OPTION_MESSAGE_SIZE];
+
+    if (server->options.config[0] == '\0')
+        reply_errorf(call->reply, "ERR", "The server is running without a config file");
+    else if (!server_options_rewrite(server, message))
+        reply_errorf(call->reply, "ERR", "Rewriting config file: %s", message);
+    else
+        return call_status(call, STATUS_OK);
+    return OUTCOME_DONE;
+}
+
 enum outcome admin_config_resetstat(struct call *call)
 {
     struct server *server = server_of(call);
@@ -147,6 +161,8 @@ enum outcome admin_config_help(struct call *call)
         "    Set the configuration <directive> to <value>.",
         "RESETSTAT",
         "    Reset statistics reported by the INFO command.",
+        "REWRITE",
+        "    Rewrite the configuration file.",
         NULL,
     };
     return admin_help(call, "CONFIG", lines);

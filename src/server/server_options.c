@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "os/process.h"
+#include "server/config_rewrite.h"
 #include "server/info_commands.h"
 #include "server/log.h"
 #include "server/worker.h"
@@ -150,6 +151,19 @@ bool server_options_set(struct server *server, const struct option *const *optio
     lock_acquire(&server->options_lock);
     bool good = set_all(server, options, values, count, out_failed, message);
     lock_release(&server->options_lock);
+    return good;
+}
+
+bool server_options_rewrite(struct server *server, char *message)
+{
+    /* `config` is read at the start and stays. */
+    lock_acquire(&server->options_lock);
+    bool good = config_rewrite(&server->options, server->options.config, message);
+    lock_release(&server->options_lock);
+    if (good)
+        log_line(LOG_NOTICE, "CONFIG REWRITE executed with success.");
+    else
+        log_line(LOG_WARNING, "CONFIG REWRITE failed: %s", message);
     return good;
 }
 

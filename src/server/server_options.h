@@ -14,6 +14,8 @@
 bool server_options_set(struct server *server, const struct option *const *options,
                         struct option_value *values, uint32_t count, uint32_t *out_failed,
                         char *message);
+/* CONFIG REWRITE. False: the configuration file stays, and `message` says why. */
+bool server_options_rewrite(struct server *server, char *message);
 /* Opens the log file anew, reads configuration file, environment and flags again, and applies what
  * has changed and may change while the server runs. A mistake leaves everything as it was. Logs
  * what it does. */
