@@ -217,6 +217,11 @@ void engine_stats(struct engine *engine, struct engine_stats *out)
     lock_release(&engine->threads_lock);
 }
 
+uint64_t engine_keeper_longest_ns(struct engine *engine)
+{
+    return atomic_exchange_explicit(&engine->keeper_longest_ns, 0, memory_order_relaxed);
+}
+
 void engine_stats_reset(struct engine *engine)
 {
     struct engine_stats now;

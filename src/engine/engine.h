@@ -73,6 +73,9 @@ struct engine_stats {
     int64_t expire_lag_ms;              /* how late the last reclaimed expired key was */
 };
 
+/* The longest time that housekeeping held a shard's lock, so that writers had to wait, since it was
+ * asked for last. */
+uint64_t engine_keeper_longest_ns(struct engine *engine);
 /* Sums all shards and threads; approximate while others run. */
 void engine_stats(struct engine *engine, struct engine_stats *out);
 /* Counters (hits to table_resizes) start from zero again. */

@@ -115,6 +115,13 @@ static bool tables_step(struct shard *shard)
     return more;
 }
 
+/* Whoever asks takes the figure away; one that is stored at the same moment may be lost. */
+static void note_hold(struct engine *engine, uint64_t held_ns)
+{
+    if (held_ns > atomic_load_explicit(&engine->keeper_longest_ns, memory_order_relaxed))
+        atomic_store_explicit(&engine->keeper_longest_ns, held_ns, memory_order_relaxed);
+}
+
 /* What each lock of the shard is taken for in one round. The work per round is bounded, so that a
  * flood in one shard does not keep the others waiting. */
 static bool maintain_shard(struct shard *shard, int64_t now_ms)
@@ -125,12 +132,14 @@ static bool maintain_shard(struct shard *shard, int64_t now_ms)
     for (int step = 0; (sweeping || more) && step < STEPS_PER_ROUND; step++) {
         epoch_online(&engine->epoch, &engine->keeper_thread.record);
         shard_lock(shard);
+        uint64_t locked_ns = clock_monotonic_ns();
         more = shard_reclaim(shard, RECLAIMED_PER_LOCK);
         if (sweeping)
             sweeping = sweep_step(shard, now_ms);
         more |= tables_step(shard);
         bool awaited = lock_awaited(&shard->lock);
         shard_unlock(shard);
+        note_hold(engine, clock_monotonic_ns() - locked_ns);
         epoch_offline(&engine->keeper_thread.record);
         if (awaited) /* or it would have the lock again before the writer has woken */
             clock_sleep_us(STEP_ASIDE_US);

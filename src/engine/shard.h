@@ -106,6 +106,7 @@ struct engine {
     struct signal_flag wake_mapper;    /* the mapper has */
     _Atomic bool stopping;
     struct engine_thread keeper_thread; /* of the keeper, or of whoever is inside engine_maintain */
+    _Atomic uint64_t keeper_longest_ns; /* longest hold of a shard's lock; see engine.h */
     struct thread *keeper, *mapper;     /* NULL: the owner calls engine_maintain */
 };
 

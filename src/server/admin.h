@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The administrative commands' handlers (server/commands.def), one file per family:
- * admin_auth.c, admin_client.c, admin_command.c, admin_config.c, admin_info.c, admin_server.c.
+ * admin_auth.c, admin_client.c, admin_command.c, admin_config.c, admin_info.c, admin_server.c,
+ * admin_slow.c.
  * Each call's client is a session.
  */
 #ifndef LARDER_SERVER_ADMIN_H
@@ -25,6 +26,9 @@ enum outcome admin_help(struct call *call, const char *parent, const char *const
 
 /* Refuses a subcommand with too many arguments, or in an order it does not know. */
 enum outcome admin_bad_syntax(struct call *call, const char *parent);
+
+/* Whether an argument is a password, which nothing may show: neither MONITOR nor the slow log. */
+bool admin_is_secret(const struct request *request, uint32_t index);
 
 /* The Markdown tables of the reference. */
 void admin_print_commands(void);

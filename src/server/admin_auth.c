@@ -112,6 +112,22 @@ enum outcome admin_hello(struct call *call)
     return OUTCOME_DONE;
 }
 
+bool admin_is_secret(const struct request *request, uint32_t index)
+{
+    command_handler *handler = request->command->handler;
+    const struct bytes *argv = request->argv;
+
+    if (index == 0)
+        return false;
+    if (handler == admin_auth)
+        return true;
+    if (handler == admin_hello) /* after AUTH: user, password */
+        return (index >= 3 && bytes_equal_text_nocase(argv[index - 1], "auth")) ||
+               (index >= 4 && bytes_equal_text_nocase(argv[index - 2], "auth"));
+    return handler == admin_config_set && index >= 3 && index % 2 == 1 &&
+           bytes_equal_text_nocase(argv[index - 1], "requirepass");
+}
+
 enum outcome admin_quit(struct call *call)
 {
     call->reply->ops->ok(call->reply);

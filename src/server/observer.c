@@ -1,7 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/observer.h"
 
-#include "server/session.h"
+#include <string.h>
+
+#include "server/admin.h"
+#include "server/clients.h"
+#include "server/log.h"
+
+#define NS_PER_US ((uint64_t)1000)
+#define NS_PER_MS ((uint64_t)1000000)
+
+/* `count` units, or never. */
+static uint64_t threshold_ticks(uint64_t count, uint64_t unit_ns)
+{
+    return clock_ns_to_ticks(count < UINT64_MAX / unit_ns ? count * unit_ns : UINT64_MAX);
+}
 
 void observer_refresh(struct worker *worker)
 {
@@ -15,8 +28,15 @@ void observer_refresh(struct worker *worker)
     if (resets != atomic_load_explicit(&observer->stats.resets, memory_order_relaxed))
         command_stats_restart(&observer->stats, resets);
     observer->tracks = options->latency_tracking != 0;
-    observer->exact = false;
-    observer->slow_ticks = UINT64_MAX;
+    int64_t slow_us = options->slowlog_threshold_us;
+    bool logs = slow_us >= 0 && options->slowlog_count_max > 0;
+    observer->exact = logs && slow_us < EXACT_BELOW_US;
+    observer->slow_ticks = logs ? threshold_ticks((uint64_t)slow_us, NS_PER_US) : UINT64_MAX;
+    int64_t spike_ms = options->latency_threshold_ms;
+    observer->slow_iteration_ticks =
+        spike_ms > 0 ? threshold_ticks((uint64_t)spike_ms, NS_PER_MS) : UINT64_MAX;
+    if (observer->slow_iteration_ticks < observer->slow_ticks)
+        observer->slow_ticks = observer->slow_iteration_ticks;
 }
 
 void observer_begin(struct worker *worker)
@@ -34,6 +54,77 @@ static uint64_t ticks_between(uint64_t since, uint64_t now)
     return now > since ? now - since : 0;
 }
 
+/* ---- what was slow */
+
+void observer_keep_heads(struct observer *observer, const struct request *request)
+{
+    observer->heads_kept = 0;
+    for (uint32_t i = 0; request->blobs != NULL && i < request->argc && i < SLOWLOG_ARGUMENTS_MAX;
+         i++) {
+        if (request->blobs[i] == NULL)
+            continue;
+        size_t size = request->argv[i].size;
+        memcpy(observer->heads[i], request->argv[i].data,
+               size < SLOWLOG_SIZE_MAX ? size : SLOWLOG_SIZE_MAX);
+        observer->heads_kept |= (uint32_t)1 << i;
+    }
+}
+
+static void log_slow(struct session *session, const struct request *request, uint32_t together,
+                     uint64_t duration_ns)
+{
+    struct observer *observer = &session->worker->observer;
+    struct server *server = session->worker->server;
+    struct bytes argv[SLOWLOG_ARGUMENTS_MAX];
+    struct client_view view;
+    char address[160];
+
+    for (uint32_t i = 0; i < request->argc && i < SLOWLOG_ARGUMENTS_MAX; i++) {
+        argv[i] = request->argv[i];
+        if (request->blobs != NULL && (observer->heads_kept >> i & 1) != 0)
+            argv[i].data = observer->heads[i];
+        if (admin_is_secret(request, i))
+            argv[i] = BYTES("(redacted)");
+    }
+    client_view_of(session, &view);
+    client_view_address(&view, address, sizeof(address));
+    struct slowlog_note note = {
+        .time_s = clock_engine_ms() / 1000,
+        .duration_us = duration_ns / NS_PER_US,
+        .address = bytes_of_text(address),
+        .name = label_part(view.label, SESSION_NAME),
+        .argc = request->argc,
+        .argv = argv,
+        .together = together,
+    };
+    enum status status =
+        slowlog_add(&server->slowlog, &note, (uint64_t)server->options.slowlog_count_max);
+    client_view_end(&view);
+    if (status != STATUS_OK)
+        log_line(LOG_WARNING, "a slow command of client %llu is not in the slow log: %s",
+                 (unsigned long long)session->id, status_text(status));
+}
+
+/* A request, or a run of them, reached slow_ticks. EXEC is told by what it ran. */
+static __attribute__((noinline, cold)) void note_slow(struct session *session,
+                                                      const struct request *request,
+                                                      uint32_t together, uint64_t ticks)
+{
+    struct server *server = session->worker->server;
+    struct options *options = &server->options;
+    const struct command *command = request->command;
+    uint64_t duration_ns = clock_ticks_to_ns(ticks);
+    int64_t slow_us = options->slowlog_threshold_us, spike_ms = options->latency_threshold_ms;
+
+    if (slow_us >= 0 && duration_ns / NS_PER_US >= (uint64_t)slow_us &&
+        options->slowlog_count_max > 0 && !(command->flags & COMMAND_EXECUTES))
+        log_slow(session, request, together, duration_ns);
+    if (spike_ms > 0 && duration_ns / NS_PER_MS >= (uint64_t)spike_ms)
+        latency_add(&server->latency,
+                    command->flags & COMMAND_FAST ? LATENCY_FAST_COMMAND : LATENCY_COMMAND,
+                    clock_engine_ms() / 1000, duration_ns / NS_PER_MS);
+}
+
 void observer_run_ended(struct session *session, const struct request *first, uint32_t count)
 {
     struct observer *observer = &session->worker->observer;
@@ -48,6 +139,8 @@ void observer_run_ended(struct session *session, const struct request *first, ui
         observer_refresh(session->worker);
     command_counts_add(&observer->stats.commands[command->id], count, clock_ticks_to_ns(ticks),
                        observer->tracks);
+    if (__builtin_expect(ticks >= observer->slow_ticks, 0))
+        note_slow(session, first, count - 1, ticks);
 }
 
 void observer_note(struct worker *worker, const struct command *command, enum dispatched how)
@@ -71,8 +164,10 @@ static struct session *session_of_client(struct client *client)
 
 static void exec_begins(struct client *client, const struct request *request)
 {
-    (void)request;
-    session_of_client(client)->worker->observer.exec_ticks = clock_ticks();
+    struct observer *observer = &session_of_client(client)->worker->observer;
+
+    observer_keep_heads(observer, request);
+    observer->exec_ticks = clock_ticks();
 }
 
 static void exec_ended(struct client *client, const struct request *request, bool errored)
@@ -87,6 +182,8 @@ static void exec_ended(struct client *client, const struct request *request, boo
                        observer->tracks);
     if (errored)
         observer_note(worker, request->command, DISPATCH_RAN);
+    if (__builtin_expect(ticks >= observer->slow_ticks, 0))
+        note_slow(session_of_client(client), request, 0, ticks);
 }
 
 const struct exec_observer observer_of_exec = {.begins = exec_begins, .ended = exec_ended};
@@ -104,4 +201,7 @@ void observer_asleep(struct worker *worker)
     uint64_t ticks = ticks_between(observer->awake_ticks, clock_ticks());
 
     counter_add(&observer->iterations_ns, clock_ticks_to_ns(ticks));
+    if (__builtin_expect(ticks >= observer->slow_iteration_ticks, 0))
+        latency_add(&worker->server->latency, LATENCY_LOOP_ITERATION, clock_engine_ms() / 1000,
+                    clock_ticks_to_ns(ticks) / NS_PER_MS);
 }

@@ -19,6 +19,7 @@
 #include "command/dispatch.h"
 #include "os/clock.h"
 #include "server/command_stats.h"
+#include "server/slowlog.h"
 
 enum { EXACT_BELOW_US = 1000 };
 
@@ -27,14 +28,19 @@ struct worker;
 
 struct observer {
     struct command_stats stats;
-    uint32_t seen;        /* the server's `observed` number that the next fields follow */
-    bool tracks;          /* latency-tracking */
-    bool exact;           /* every request is a run of its own */
-    uint64_t slow_ticks;  /* a run that takes so long is slow for somebody */
-    uint64_t since_ticks; /* when the current run began */
-    uint64_t exec_ticks;  /* when the current request of an EXEC began */
-    uint64_t awake_ticks; /* when the loop's iteration began */
+    uint32_t seen;                 /* the server's `observed` number that the next fields follow */
+    bool tracks;                   /* latency-tracking */
+    bool exact;                    /* every request is a run of its own */
+    uint64_t slow_ticks;           /* a run that takes so long is slow for somebody */
+    uint64_t slow_iteration_ticks; /* likewise an iteration of the loop */
+    uint64_t since_ticks;          /* when the current run began */
+    uint64_t exec_ticks;           /* when the current request of an EXEC began */
+    uint64_t awake_ticks;          /* when the loop's iteration began */
     counter iterations_ns;
+    /* What the slow log would show of arguments in blobs, which the command may give away: of the
+     * argument i, where bit i of heads_kept is set. */
+    uint32_t heads_kept;
+    char heads[SLOWLOG_ARGUMENTS_MAX][SLOWLOG_SIZE_MAX];
 };
 
 extern const struct exec_observer observer_of_exec;
@@ -55,6 +61,9 @@ static inline bool observer_run_ends(const struct observer *observer, const stru
            (!(command->flags & COMMAND_FAST) &&
             (command->key_first == 0 || command->key_first != command->key_last));
 }
+
+/* Before a request with blobs runs. */
+void observer_keep_heads(struct observer *observer, const struct request *request);
 
 /* A run has ended: `count` requests of the first one's command ran; 0 when all were refused. */
 void observer_run_ended(struct session *session, const struct request *first, uint32_t count);

@@ -372,6 +372,15 @@ static void sample_rates(struct server_rates *rates, const struct server_totals 
 #undef PER_S
 }
 
+static void sample_keeper(struct server *server)
+{
+    uint64_t held_ms = engine_keeper_longest_ns(server->engine) / 1000000;
+    int64_t threshold_ms = server->options.latency_threshold_ms;
+
+    if (threshold_ms > 0 && held_ms >= (uint64_t)threshold_ms)
+        latency_add(&server->latency, LATENCY_EXPIRE_CYCLE, clock_engine_ms() / 1000, held_ms);
+}
+
 static void sample(struct server *server, struct sample *last)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -385,6 +394,7 @@ static void sample(struct server *server, struct sample *last)
     engine_stats(server->engine, &stats);
     server_used_bytes(server, &stats);
     log_tell_lost();
+    sample_keeper(server);
     int64_t drift_ms = clock_wall_ms() - clock_engine_ms();
     bool drifts = drift_ms > DRIFT_WARNING_MS || drift_ms < -DRIFT_WARNING_MS;
     if (drifts && !last->drifts)
@@ -437,6 +447,7 @@ void server_end(struct server *server)
     for (uint32_t i = 0; i < server->worker_count; i++)
         worker_deinit(&server->workers[i]);
     alloc_free(server->workers);
+    slowlog_reset(&server->slowlog);
     for (uint32_t i = 0; i < server->listener_count; i++)
         listener_close(&server->listeners[i]);
     if (server->engine != NULL)

@@ -17,7 +17,9 @@
 #include "engine/engine.h"
 #include "net/listener.h"
 #include "os/thread.h"
+#include "server/latency.h"
 #include "server/options.h"
+#include "server/slowlog.h"
 #include "wire/wire.h"
 
 /* What Redis clients take the server for (design: semantics and error texts are those of 7.2.4). */
@@ -66,6 +68,8 @@ struct server {
     struct signal_flag wake; /* wakes the main thread */
     struct server_rates rates;
     _Atomic uint64_t used_peak_bytes;
+    struct slowlog slowlog;
+    struct latency latency;
     _Atomic uint32_t observed;     /* raised with whatever observers follow */
     _Atomic uint32_t stats_resets; /* CONFIG RESETSTAT, so far */
     struct lock baseline_lock;     /* guards: */

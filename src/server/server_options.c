@@ -101,6 +101,9 @@ static bool changed(struct server *server, const struct option *option, char *me
         {offsetof(struct options, query_size_max), changed_limits},
         {offsetof(struct options, argument_size_max), changed_limits},
         {offsetof(struct options, latency_tracking), changed_observed},
+        {offsetof(struct options, latency_threshold_ms), changed_observed},
+        {offsetof(struct options, slowlog_threshold_us), changed_observed},
+        {offsetof(struct options, slowlog_count_max), changed_observed},
         {offsetof(struct options, latency_percentiles), info_percentiles_changed},
     };
 

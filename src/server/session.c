@@ -304,6 +304,7 @@ static bool run_request(struct session *session, struct request *request)
 static void run_alone(struct session *session, struct request *request)
 {
     observer_begin(session->worker);
+    observer_keep_heads(&session->worker->observer, request);
     uint32_t count = run_request(session, request) ? 1 : 0;
     observer_run_ended(session, request, count);
 }
