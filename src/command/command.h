@@ -98,8 +98,7 @@ struct command {
     COMMAND_ROW(name, NULL, arity, flags, 0, 0, 0, __VA_ARGS__)
 
 /* Copies a table's rows; called before any lookup (single-threaded). Adding the same rows again
- * changes nothing. NO_MEMORY: more than
- * COMMANDS_MAX rows in all. */
+ * changes nothing. NO_MEMORY: more than COMMANDS_MAX rows in all. */
 enum status command_table_add(const struct command *rows, uint32_t count) MUST_USE;
 /* The rows of command/commands.def. */
 const struct command *command_rows(uint32_t *out_count);

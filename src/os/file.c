@@ -182,18 +182,22 @@ void file_close(int fd)
 
 bool file_write_now(int fd, const char *data, size_t size, size_t *out_written)
 {
-    struct pollfd ready = {.fd = fd, .events = POLLOUT};
-    ssize_t written;
-
     *out_written = 0;
     /* Standard error may block, and who shares it would not like that to be changed. A pipe that is
-     * ready takes a line whole. */
-    if (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0)
-        return false;
-    do
-        written = write(fd, data, size);
-    while (written < 0 && errno == EINTR);
-    if (written > 0)
-        *out_written = (size_t)written;
-    return *out_written == size;
+     * ready takes PIPE_BUF bytes. */
+    while (*out_written < size) {
+        struct pollfd ready = {.fd = fd, .events = POLLOUT};
+        size_t left = size - *out_written;
+        ssize_t written;
+
+        if (poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0)
+            return false;
+        do
+            written = write(fd, data + *out_written, left < PIPE_BUF ? left : PIPE_BUF);
+        while (written < 0 && errno == EINTR);
+        if (written <= 0)
+            return false;
+        *out_written += (size_t)written;
+    }
+    return true;
 }

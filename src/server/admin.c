@@ -35,6 +35,16 @@ enum outcome admin_help(struct call *call, const char *parent, const char *const
     return OUTCOME_DONE;
 }
 
+enum outcome admin_text(struct call *call, struct buffer *text)
+{
+    if (text->sink.failed)
+        reply_status(call->reply, STATUS_NO_MEMORY);
+    else
+        call->reply->ops->text(call->reply, buffer_bytes(text));
+    buffer_deinit(text);
+    return OUTCOME_DONE;
+}
+
 enum outcome admin_bad_syntax(struct call *call, const char *parent)
 {
     reply_errorf(call->reply, "ERR",

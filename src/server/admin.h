@@ -8,6 +8,7 @@
 #ifndef LARDER_SERVER_ADMIN_H
 #define LARDER_SERVER_ADMIN_H
 
+#include "base/buffer.h"
 #include "command/command.h"
 
 #define PARENT(...)
@@ -24,10 +25,13 @@ enum status admin_tables_add(void) MUST_USE;
 /* Emits the lines of a HELP subcommand, of which `lines` is a NULL-terminated list. */
 enum outcome admin_help(struct call *call, const char *parent, const char *const *lines);
 
+/* Answers with a text that was gathered, and ends the buffer. */
+enum outcome admin_text(struct call *call, struct buffer *text);
+
 /* Refuses a subcommand with too many arguments, or in an order it does not know. */
 enum outcome admin_bad_syntax(struct call *call, const char *parent);
 
-/* Whether an argument is a password, which nothing may show: neither MONITOR nor the slow log. */
+/* Whether an argument is a password, which the slow log may not show. */
 bool admin_is_secret(const struct request *request, uint32_t index);
 
 /* The Markdown tables of the reference. */

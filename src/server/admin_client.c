@@ -79,15 +79,6 @@ enum outcome admin_client_setinfo(struct call *call)
     return OUTCOME_DONE;
 }
 
-static void emit_text(struct call *call, struct buffer *text)
-{
-    if (text->sink.failed)
-        reply_status(call->reply, STATUS_NO_MEMORY);
-    else
-        call->reply->ops->text(call->reply, buffer_bytes(text));
-    buffer_deinit(text);
-}
-
 /* The caller's own entry tells of the command that asks. */
 static void show_self(struct call *call)
 {
@@ -107,8 +98,7 @@ enum outcome admin_client_info(struct call *call)
     client_view_of(session_of(call), &view);
     client_view_write(&view, clock_engine_ms(), &text);
     client_view_end(&view);
-    emit_text(call, &text);
-    return OUTCOME_DONE;
+    return admin_text(call, &text);
 }
 
 /* ---- which clients LIST and KILL are about */
@@ -287,8 +277,7 @@ enum outcome admin_client_list(struct call *call)
         if (matches(&filter, &views[i], session_of(call)->id, now_ms))
             client_view_write(&views[i], now_ms, &text);
     clients_snapshot_end(views, count);
-    emit_text(call, &text);
-    return OUTCOME_DONE;
+    return admin_text(call, &text);
 }
 
 /* ---- KILL */

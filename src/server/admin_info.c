@@ -384,10 +384,5 @@ enum outcome admin_info(struct call *call)
         sections[i].write(server_of(call), &text);
         first = false;
     }
-    if (text.sink.failed)
-        reply_status(call->reply, STATUS_NO_MEMORY);
-    else
-        call->reply->ops->text(call->reply, buffer_bytes(&text));
-    buffer_deinit(&text);
-    return OUTCOME_DONE;
+    return admin_text(call, &text);
 }

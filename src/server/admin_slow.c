@@ -151,15 +151,6 @@ enum outcome admin_latency_reset(struct call *call)
     return call_integer(call, count);
 }
 
-static void emit_text(struct call *call, struct buffer *text)
-{
-    if (text->sink.failed)
-        reply_status(call->reply, STATUS_NO_MEMORY);
-    else
-        call->reply->ops->text(call->reply, buffer_bytes(text));
-    buffer_deinit(text);
-}
-
 enum { REPORT_SIZE_MAX = 64 * 1024, GRAPH_COLUMNS = 80, GRAPH_ROWS = 4 };
 
 /* "12s", "3m", "7h" or "2d". */
@@ -230,8 +221,7 @@ enum outcome admin_latency_graph(struct call *call)
     buffer_init(&text, REPORT_SIZE_MAX);
     text_append(&text, "%s - ", latency_event_name(event));
     draw(&series, clock_engine_ms() / 1000, &text);
-    emit_text(call, &text);
-    return OUTCOME_DONE;
+    return admin_text(call, &text);
 }
 
 static void diagnose(enum latency_event event, const struct latency_series *series,
@@ -287,8 +277,7 @@ enum outcome admin_latency_doctor(struct call *call)
     }
     if (threshold_ms != 0 && !any)
         text_append(&text, "Nothing has taken %lld ms or more.\n", (long long)threshold_ms);
-    emit_text(call, &text);
-    return OUTCOME_DONE;
+    return admin_text(call, &text);
 }
 
 /* ---- LATENCY HISTOGRAM */

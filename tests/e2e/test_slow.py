@@ -22,20 +22,21 @@ def logged(client, count=-1):
 def test_the_slow_log_takes_what_is_slower_than_it_was_told(debugger):
     client = debugger.client()
     client.client_setname("sleeper")
+    for nobody in -1, 10 ** 12:
+        client.config_set("slowlog-log-slower-than", nobody)
+        client.slowlog_reset()
+        client.execute_command("DEBUG", "SLEEP", "0.12")
+        assert client.slowlog_len() == 0
     client.config_set("slowlog-log-slower-than", 100000)
-    client.slowlog_reset()
-    client.ping()
-    assert client.slowlog_len() == 0
     client.execute_command("DEBUG", "SLEEP", "0.12")
-    [(_, _, duration_us, words, address, name)] = client.execute_command("SLOWLOG", "GET")
+    client.config_set("slowlog-log-slower-than", -1)
+    [(duration_us, address, name)] = [
+        (duration_us, address, name)
+        for _, _, duration_us, words, address, name in client.execute_command("SLOWLOG", "GET")
+        if words == [b"DEBUG", b"SLEEP", b"0.12"]]
     assert duration_us >= 120000
-    assert words == [b"DEBUG", b"SLEEP", b"0.12"]
     assert address.decode() == debugger.path + ":0"
     assert name == b"sleeper"
-    client.config_set("slowlog-log-slower-than", -1)
-    client.slowlog_reset()
-    client.execute_command("DEBUG", "SLEEP", "0.12")
-    assert client.slowlog_len() == 0
 
 
 @pytest.mark.quick
@@ -107,10 +108,11 @@ def test_latency_notes_what_reaches_its_threshold(debugger):
     client.config_set("latency-monitor-threshold", 15)
     client.execute_command("DEBUG", "SLEEP", "0.02")
     client.execute_command("DEBUG", "SLEEP", "0.03")
+    client.config_set("latency-monitor-threshold", 10 ** 9)  # nothing more
     latest = {name: rest for name, *rest in client.execute_command("LATENCY", "LATEST")}
     assert {b"command", b"loop-iteration"} <= set(latest)
     history = client.execute_command("LATENCY", "HISTORY", "command")
-    assert 1 <= len(history) <= 2 and all(ms >= 15 for _, ms in history)
+    assert history and all(ms >= 15 for _, ms in history)
     assert latest[b"command"][0] == history[-1][0] and latest[b"command"][2] >= 30
     graph = client.execute_command("LATENCY", "GRAPH", "command").decode()
     assert "command - high " in graph and "all time high" in graph
