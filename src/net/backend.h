@@ -91,6 +91,7 @@ struct loop {
     struct block *block; /* current; [block_at, its end) is free */
     char *block_at;
     struct conn *writer; /* holds the window */
+    size_t free_bytes;   /* so much may be unsent whatever the class; see conn_check_congestion */
     struct block *block_pool;
     struct chunk *chunk_pool;
     uint32_t chunk_pool_count;
@@ -98,6 +99,8 @@ struct loop {
 
     /* --- connections */
     struct links all, dirty, doomed, again;
+    struct links lingering; /* the longest first */
+    uint32_t lingering_count;
     struct links *sweep_cursor; /* the next one to look at; &all: start over */
     struct listening *listening;
     _Atomic uint32_t load; /* see loop_load */
@@ -109,8 +112,12 @@ struct loop {
     } stats;
 };
 
-/* What a receive, or offering kept bytes again, counts at least as `unchecked_work`. */
-enum { RECEIVE_WORK = 512 };
+/* What a receive, or offering kept bytes again, counts at least as `unchecked_work`, and what a new
+ * connection does. */
+enum { RECEIVE_WORK = 512, ADOPT_WORK = 2048 };
+/* A connection whose peer does not close is waited for so long, and at most so many are: a flood of
+ * refused peers shall not eat up the descriptors. */
+enum { LINGER_MS = 1000, LINGER_COUNT_MAX = 32 };
 
 /* The loop's thread writes them, any may read; only the maximum is reset by others. */
 #define STAT_ADD(counter, amount)                                                                  \

@@ -143,7 +143,7 @@ bool conn_window_close(struct conn *conn)
 
 void conn_mark_dirty(struct conn *conn)
 {
-    if (conn->dirty || conn->closing)
+    if (conn->dirty || conn->closing || conn->lingering)
         return;
     conn->dirty = true;
     links_append(&conn->loop->dirty, &conn->queue);
@@ -236,8 +236,20 @@ static void drop_output(struct conn *conn)
         drop_first_span(conn);
 }
 
+static const struct output_limit *output_limit_of(const struct conn *conn)
+{
+    return &conn->loop->options.limits.output[conn->pushed ? CONN_PUSHED : CONN_ANSWERED];
+}
+
+static bool exceeds(size_t size, size_t limit)
+{
+    return limit != 0 && size > limit;
+}
+
 void conn_check_relief(struct conn *conn)
 {
+    if (conn->over)
+        conn->over = exceeds(conn_unsent(conn), output_limit_of(conn)->soft_bytes);
     if (!conn->congested || conn_unsent(conn) > conn->loop->options.limits.output_soft_bytes / 2)
         return;
     conn->congested = false;
@@ -271,10 +283,22 @@ void conn_sent(struct conn *conn, size_t size)
 
 void conn_check_congestion(struct conn *conn)
 {
-    if (conn->congested || conn_unsent(conn) <= conn->loop->options.limits.output_soft_bytes)
+    size_t unsent = conn_unsent(conn);
+    if (unsent <= conn->loop->free_bytes)
         return;
-    conn->congested = true;
-    conn->progress_ms = conn->loop->now_ms;
+    const struct output_limit *limit = output_limit_of(conn);
+    if (exceeds(unsent, limit->hard_bytes)) {
+        conn_drop(conn, LOOP_DROP_OUTPUT);
+        return;
+    }
+    if (!conn->over && exceeds(unsent, limit->soft_bytes)) {
+        conn->over = true;
+        conn->over_ms = conn->loop->now_ms;
+    }
+    if (!conn->congested && unsent > conn->loop->options.limits.output_soft_bytes) {
+        conn->congested = true;
+        conn->progress_ms = conn->loop->now_ms;
+    }
 }
 
 /* ---- input: the tail */
@@ -549,9 +573,28 @@ void conn_gone(struct conn *conn)
     alloc_free(conn);
 }
 
+static bool linger(struct conn *conn)
+{
+    struct loop *loop = conn->loop;
+    if (conn->ended || loop->lingering_count == LINGER_COUNT_MAX)
+        return false;
+    conn->lingering = true;
+    conn->dirty = false;
+    conn->sink.failed = true;
+    conn->progress_ms = loop->now_ms;
+    links_remove(&conn->queue);
+    links_append(&loop->lingering, &conn->queue);
+    loop->lingering_count++;
+    socket_shutdown_write(conn->fd);
+    loop_again(conn); /* which receives, to drop it */
+    return true;
+}
+
 void conn_settle(struct conn *conn)
 {
-    if (conn->draining && !conn->in_flight && conn_unsent(conn) == 0)
+    if (!conn->draining || conn->in_flight || conn_unsent(conn) != 0)
+        return;
+    if (conn->ended || (!conn->lingering && !linger(conn)))
         conn_close(conn);
 }
 
@@ -560,6 +603,8 @@ void conn_close(struct conn *conn)
     if (conn->closing)
         return;
     conn->closing = true;
+    if (conn->lingering)
+        conn->loop->lingering_count--;
     if (conn->loop->writer == conn)
         conn->loop->writer = NULL; /* what it wrote and did not seal is overwritten by the next */
     conn->window = conn->sink.at = conn->sink.end = NULL;
@@ -569,10 +614,23 @@ void conn_close(struct conn *conn)
     links_append(&conn->loop->doomed, &conn->queue);
 }
 
+void conn_drop(struct conn *conn, enum loop_drop why)
+{
+    if (conn->closing)
+        return;
+    conn->drop = (uint8_t)why & 3;
+    conn_close(conn);
+}
+
 void conn_close_after_flush(struct conn *conn)
 {
     conn->draining = true;
     conn_mark_dirty(conn);
+}
+
+void conn_class_set(struct conn *conn, enum conn_class class)
+{
+    conn->pushed = class == CONN_PUSHED;
 }
 
 /* ---- what the handler may ask */

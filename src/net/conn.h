@@ -100,7 +100,8 @@ struct conn {
     uint32_t active_window; /* the last activity window it received in */
     uint32_t heard_ms;      /* last bytes received */
     uint32_t progress_ms;   /* last bytes taken by the peer, or when it became congested */
-    uint8_t pending;        /* operations the kernel owes a completion for */
+    uint32_t over_ms;
+    uint8_t pending; /* operations the kernel owes a completion for */
     bool in_flight : 1;
     bool dirty : 1;   /* on the loop's dirty list */
     bool in_data : 1; /* inside the handler's `data` */
@@ -113,6 +114,10 @@ struct conn {
     bool silent : 1;    /* the handler refused it: no `closed` */
     bool held : 1;      /* conn_hold */
     bool let_on : 1;    /* conn_let_on: `let_on` is due */
+    bool lingering : 1; /* all is sent; waits, on loop->lingering, for the peer to close */
+    bool over : 1;      /* more is unsent than the soft limit of its class, since over_ms */
+    bool pushed : 1;    /* its class is CONN_PUSHED */
+    uint8_t drop : 2;   /* enum loop_drop: why the loop closes it */
     /* --- of the io_uring loop */
     bool receiving : 1;
     bool receiving_direct : 1; /* into the caller's memory, not by the multishot */
@@ -141,7 +146,7 @@ struct conn {
     void *user;
     struct listener *listener;
     struct links all, again;
-    struct links queue; /* dirty or doomed */
+    struct links queue; /* dirty, lingering or doomed */
 };
 
 /* The handler may be offered bytes. */
@@ -150,10 +155,10 @@ static inline bool conn_readable(const struct conn *conn)
     return !conn->closing && !conn->draining && !conn->congested && !conn->held;
 }
 
-/* More bytes are wanted from the peer. */
+/* More bytes are wanted from the peer, be it to drop them. */
 static inline bool conn_wants(const struct conn *conn)
 {
-    return conn_readable(conn) && !conn->ended;
+    return !conn->ended && (conn_readable(conn) || (conn->lingering && !conn->closing));
 }
 
 static inline size_t conn_unsent(const struct conn *conn)
@@ -189,11 +194,13 @@ void conn_deinit(struct conn *conn);
 void conn_resume(struct conn *conn);
 /* Seals what was written and takes the window away. False: memory is out, output was lost. */
 bool conn_window_close(struct conn *conn);
-/* Marks it congested when it is. */
+/* Marks it congested when it is, and drops it when it is over the limits of its class. */
 void conn_check_congestion(struct conn *conn);
 /* Lets it go on when it no longer is. */
 void conn_check_relief(struct conn *conn);
-/* Closes a draining connection with nothing left to send. */
+/* Closes it; the handler is told why before `closed`. */
+void conn_drop(struct conn *conn, enum loop_drop why);
+/* Ends a draining connection with nothing left to send. */
 void conn_settle(struct conn *conn);
 /* Puts it on the list of those the end of the iteration looks at. */
 void conn_mark_dirty(struct conn *conn);

@@ -82,10 +82,13 @@ static void sample_time(struct loop *loop)
 
 static uint64_t sweep_interval_ns(const struct loop *loop)
 {
-    uint32_t shortest = loop->options.limits.stall_timeout_ms;
-    if (loop->options.limits.idle_timeout_ms != 0 &&
-        loop->options.limits.idle_timeout_ms < shortest)
-        shortest = loop->options.limits.idle_timeout_ms;
+    const struct loop_limits *limits = &loop->options.limits;
+    uint32_t shortest = limits->stall_timeout_ms;
+    if (limits->idle_timeout_ms != 0 && limits->idle_timeout_ms < shortest)
+        shortest = limits->idle_timeout_ms;
+    for (int i = 0; i < CONN_CLASS_COUNT; i++)
+        if (limits->output[i].soft_bytes != 0 && limits->output[i].soft_ms < shortest)
+            shortest = limits->output[i].soft_ms;
     uint32_t interval_ms = shortest / 16;
     interval_ms = interval_ms < SWEEP_MIN_MS ? SWEEP_MIN_MS : interval_ms;
     interval_ms = interval_ms > SWEEP_MAX_MS ? SWEEP_MAX_MS : interval_ms;
@@ -99,6 +102,14 @@ static void store_limits(struct loop *loop, const struct loop_limits *limits)
         loop->options.limits.output_soft_bytes = OUTPUT_SOFT_BYTES;
     if (limits->stall_timeout_ms == 0)
         loop->options.limits.stall_timeout_ms = STALL_TIMEOUT_MS;
+    loop->free_bytes = loop->options.limits.output_soft_bytes;
+    for (int i = 0; i < CONN_CLASS_COUNT; i++) {
+        const struct output_limit *limit = &limits->output[i];
+        if (limit->hard_bytes != 0 && limit->hard_bytes < loop->free_bytes)
+            loop->free_bytes = limit->hard_bytes;
+        if (limit->soft_bytes != 0 && limit->soft_bytes < loop->free_bytes)
+            loop->free_bytes = limit->soft_bytes;
+    }
 }
 
 enum status loop_create(const struct loop_options *options, struct loop **out, const char **why)
@@ -119,6 +130,7 @@ enum status loop_create(const struct loop_options *options, struct loop **out, c
     links_init(&loop->dirty);
     links_init(&loop->doomed);
     links_init(&loop->again);
+    links_init(&loop->lingering);
     loop->sweep_cursor = &loop->all;
     sample_time(loop);
     loop->sweep_at_ns = loop->now_ns + sweep_interval_ns(loop);
@@ -272,6 +284,7 @@ void loop_unlisten(struct loop *loop)
 void loop_accepted(struct listening *listening, long result)
 {
     struct loop *loop = listening->loop;
+    loop->unchecked_work += ADOPT_WORK;
     if (result >= 0 && listening->listener == NULL) {
         socket_close((int)result);
     } else if (result >= 0) {
@@ -337,20 +350,26 @@ uint32_t loop_load(const struct loop *loop)
 }
 
 /* ---- timers */
-static void time_out(struct conn *conn, bool stalled)
+/* Why a connection has to go now. */
+static enum loop_drop due(const struct conn *conn)
 {
-    const struct loop_handler *handler = conn->loop->handler;
-    if (!conn->closing && !conn->silent && handler->timed_out != NULL)
-        handler->timed_out(conn, stalled);
-    conn_close(conn);
+    const struct loop *loop = conn->loop;
+    const struct loop_limits *limits = &loop->options.limits;
+    uint32_t silent_ms = loop->now_ms - conn->heard_ms, taken_ms = loop->now_ms - conn->progress_ms;
+    if (limits->idle_timeout_ms != 0 && !conn->held && silent_ms >= limits->idle_timeout_ms &&
+        taken_ms >= limits->idle_timeout_ms)
+        return LOOP_DROP_IDLE;
+    if ((conn->congested || conn->draining) && taken_ms >= limits->stall_timeout_ms)
+        return LOOP_DROP_STALLED;
+    if (conn->over && loop->now_ms - conn->over_ms >= limits->output[conn->pushed].soft_ms)
+        return LOOP_DROP_OUTPUT;
+    return LOOP_DROP_NONE;
 }
 
 /* Closes peers that keep silent or take nothing for too long. Looks at a bounded number each time:
  * all of them within half of the shortest time-out, up to 16,384 connections, and later beyond. */
 static void sweep_conns(struct loop *loop)
 {
-    uint32_t idle_ms = loop->options.limits.idle_timeout_ms,
-             stall_ms = loop->options.limits.stall_timeout_ms;
     uint32_t left = atomic_load_explicit(&loop->stats.connections, memory_order_relaxed) / 8 + 64;
     left = left < SWEEP_CONNS_MAX ? left : SWEEP_CONNS_MAX;
     if (loop->sweep_cursor == &loop->all)
@@ -358,13 +377,24 @@ static void sweep_conns(struct loop *loop)
     for (; left > 0 && loop->sweep_cursor != &loop->all; left--) {
         struct conn *conn = LINKS_ENTRY(loop->sweep_cursor, struct conn, all);
         loop->sweep_cursor = conn->all.next;
-        if (idle_ms != 0 && !conn->held && loop->now_ms - conn->heard_ms >= idle_ms &&
-            loop->now_ms - conn->progress_ms >= idle_ms)
-            time_out(conn, false);
-        else if ((conn->congested || conn->draining) &&
-                 loop->now_ms - conn->progress_ms >= stall_ms)
-            time_out(conn, true);
+        enum loop_drop why = conn->lingering ? LOOP_DROP_NONE : due(conn);
+        if (why != LOOP_DROP_NONE)
+            conn_drop(conn, why);
     }
+}
+
+static struct conn *longest_lingering(const struct loop *loop)
+{
+    return links_empty(&loop->lingering) ? NULL
+                                         : LINKS_ENTRY(loop->lingering.next, struct conn, queue);
+}
+
+static void end_lingering(struct loop *loop)
+{
+    struct conn *conn;
+    while ((conn = longest_lingering(loop)) != NULL &&
+           loop->now_ms - conn->progress_ms >= LINGER_MS)
+        conn_close(conn);
 }
 
 /* Frees the blocks that no iteration has needed since the last sweep. */
@@ -391,6 +421,7 @@ static void run_timers(struct loop *loop)
         sweep_conns(loop);
         trim_blocks(loop);
     }
+    end_lingering(loop);
     if (loop->now_ns >= loop->accept_resume_ns)
         resume_accepting(loop);
     if (loop->now_ns >= loop->alarm_at_ns) {
@@ -408,6 +439,13 @@ static int64_t wait_timeout_ns(const struct loop *loop)
     uint64_t next_ns = loop->tick_at_ns < loop->sweep_at_ns ? loop->tick_at_ns : loop->sweep_at_ns;
     next_ns = loop->accept_resume_ns < next_ns ? loop->accept_resume_ns : next_ns;
     next_ns = loop->alarm_at_ns < next_ns ? loop->alarm_at_ns : next_ns;
+    const struct conn *lingering = longest_lingering(loop);
+    if (lingering != NULL) {
+        uint32_t past_ms = loop->now_ms - lingering->progress_ms;
+        uint64_t end_ns = loop->now_ns;
+        end_ns += past_ms < LINGER_MS ? (LINGER_MS - past_ms) * UINT64_C(1000000) : 0;
+        next_ns = end_ns < next_ns ? end_ns : next_ns;
+    }
     return next_ns > loop->now_ns ? (int64_t)(next_ns - loop->now_ns) : 0;
 }
 
@@ -498,6 +536,8 @@ static void bury_doomed(struct loop *loop)
     while (!links_empty(&loop->doomed)) {
         struct conn *conn = LINKS_ENTRY(loop->doomed.next, struct conn, queue);
         links_remove(&conn->queue);
+        if (conn->drop != LOOP_DROP_NONE && !conn->silent && loop->handler->dropped != NULL)
+            loop->handler->dropped(conn, (enum loop_drop)conn->drop);
         if (loop->backend->close(conn))
             conn_gone(conn);
     }
@@ -516,6 +556,8 @@ static void flush_dirty(struct loop *loop)
             continue;
         }
         conn_check_congestion(conn);
+        if (conn->closing)
+            continue;
         conn_show(conn);
         if (conn->out_bytes != 0 && !conn->in_flight)
             loop->backend->send(conn);

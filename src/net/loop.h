@@ -35,6 +35,14 @@ struct loop;
 
 enum loop_io { LOOP_IO_AUTO, LOOP_IO_URING, LOOP_IO_EPOLL };
 
+/* Why a loop closes a connection by itself. */
+enum loop_drop {
+    LOOP_DROP_NONE,
+    LOOP_DROP_IDLE,    /* it sent nothing for idle_timeout_ms */
+    LOOP_DROP_STALLED, /* it took nothing for stall_timeout_ms while replies waited for it */
+    LOOP_DROP_OUTPUT,  /* more waits for it than its class allows */
+};
+
 /* Of these only `data` and `closed` must be there, and `filled` where conn_receive_into is used. */
 struct loop_handler {
     /* A new connection. False: close it, `closed` is not called then. */
@@ -50,8 +58,8 @@ struct loop_handler {
     void (*closed)(struct conn *conn);
     void (*awake)(struct loop *loop);  /* right after a wait */
     void (*asleep)(struct loop *loop); /* right before a wait */
-    /* Optional: the connection was silent, or took nothing, for too long and is being closed. */
-    void (*timed_out)(struct conn *conn, bool stalled);
+    /* Optional: the loop closes the connection by itself; `closed` follows. */
+    void (*dropped)(struct conn *conn, enum loop_drop why);
     /* After conn_let_on, before `data` goes on. Needed where conn_hold is used. */
     void (*let_on)(struct conn *conn);
     void (*alarm)(struct loop *loop); /* the time of loop_alarm has come */
@@ -59,8 +67,20 @@ struct loop_handler {
     void (*tick)(struct loop *loop);
 };
 
+/* What a connection's unsent bytes are: answers to what it asked, which stop when reading stops, or
+ * pushed to it, which do not. */
+enum conn_class { CONN_ANSWERED, CONN_PUSHED, CONN_CLASS_COUNT };
+
+/* More than `hard_bytes` unsent, or more than `soft_bytes` for longer than `soft_ms`, and the
+ * connection is dropped; 0 bytes: no such limit. */
+struct output_limit {
+    size_t hard_bytes, soft_bytes;
+    uint32_t soft_ms;
+};
+
 /* May change while the loop runs: loop_limits_set. */
 struct loop_limits {
+    struct output_limit output[CONN_CLASS_COUNT];
     size_t output_soft_bytes;  /* 0: 1 MB */
     uint32_t stall_timeout_ms; /* 0: 60,000 */
     uint32_t idle_timeout_ms;  /* 0: never; a connection that sends nothing for so long is closed */
@@ -138,8 +158,12 @@ struct listener *conn_listener(const struct conn *conn);
 struct sink *conn_sink(struct conn *conn);
 /* Unsent output is over the soft limit: `data` should consume no more for now. */
 bool conn_congested(const struct conn *conn);
-/* Stops calling `data`; flushes the output; closes. */
+/* Stops calling `data`; flushes the output, tells the peer of its end, and closes once the peer has
+ * seen it: when it closes too, else after a second. What it still sends is dropped. (Closing at
+ * once would take from it, where it is still sending, what it has not read yet.) */
 void conn_close_after_flush(struct conn *conn);
+/* CONN_ANSWERED unless changed. */
+void conn_class_set(struct conn *conn, enum conn_class class);
 /* Closes now; output is lost. Of the callbacks only `closed` follows, never inside this, usually in
  * this iteration, otherwise as soon as the kernel has let go of the connection. */
 void conn_close(struct conn *conn);

@@ -18,8 +18,6 @@
 /* Without a cap a TCP peer that does not read pins megabytes of kernel memory, unseen by our own
  * accounts. The kernel doubles the figure for its bookkeeping. */
 enum { TCP_SEND_BUFFER_SIZE = 64 * 1024 };
-/* Seconds of silence before a TCP peer is asked whether it still lives. */
-enum { TCP_KEEPALIVE_S = 300 };
 
 union any_address {
     struct sockaddr any;
@@ -133,6 +131,11 @@ void socket_shutdown_read(int fd)
     shutdown(fd, SHUT_RD);
 }
 
+void socket_shutdown_write(int fd)
+{
+    shutdown(fd, SHUT_WR);
+}
+
 enum io_error socket_set_blocking(int fd, bool blocking)
 {
     int flags = fcntl(fd, F_GETFL);
@@ -154,10 +157,22 @@ static bool set_tcp_options(int fd, int family)
     return set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1) &&
            (family != AF_INET6 || set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1)) &&
            set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1) &&
-           set_option(fd, SOL_SOCKET, SO_SNDBUF, TCP_SEND_BUFFER_SIZE) &&
-           set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1) &&
-           set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, TCP_KEEPALIVE_S) &&
-           set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, TCP_KEEPALIVE_S / 3);
+           set_option(fd, SOL_SOCKET, SO_SNDBUF, TCP_SEND_BUFFER_SIZE);
+}
+
+enum io_error socket_set_keepalive(int fd, uint32_t silence_s)
+{
+    enum { PROBES = 3 };
+    int value = (int)silence_s, interval = value / PROBES > 0 ? value / PROBES : 1;
+
+    if (silence_s == 0)
+        return set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 0) ? IO_OK : io_error_from(errno);
+    return set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, value) &&
+                   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval) &&
+                   set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, PROBES) &&
+                   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1)
+               ? IO_OK
+               : io_error_from(errno);
 }
 
 enum io_error socket_listen_tcp(const char *address, uint16_t port, uint32_t backlog, int *out_fd,

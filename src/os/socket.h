@@ -46,12 +46,18 @@ void socket_close(int fd);
 void socket_shutdown(int fd);
 /* Receives no more: what has arrived is still there to read, then the stream ends. */
 void socket_shutdown_read(int fd);
+/* Sends no more: the peer finds the end of the stream behind what was sent. */
+void socket_shutdown_write(int fd);
 enum io_error socket_set_blocking(int fd, bool blocking);
 
 enum { SOCKET_ADDRESS_SIZE = 128 };
 
+/* A peer that is silent for so long (at most 32,767 s; 0: however long) is asked whether it lives,
+ * three times at a third of that, and then given up. On a listening socket: holds for connections
+ * accepted from now on. */
+enum io_error socket_set_keepalive(int fd, uint32_t silence_s);
 /* `address` is an IPv4 or IPv6 literal; IPv6 sockets take IPv6 only. Accepted connections send
- * small replies at once, keep little unsent data in the kernel and notice a dead peer. */
+ * small replies at once and keep little unsent data in the kernel. */
 enum io_error socket_listen_tcp(const char *address, uint16_t port, uint32_t backlog, int *out_fd,
                                 uint16_t *out_port);
 /* IO_IN_USE when the path exists. `mode`: its permissions, 0 leaves the umask's. IO_INVALID: the

@@ -90,7 +90,17 @@ static bool read_pair(struct call *call, uint32_t pair, const struct option **op
         refuse(call, option, "can't set immutable config");
         return false;
     }
-    if (!option_parse(option, text, value, message)) {
+    struct bytes joined = {NULL, 0};
+    if (option->kind == OPTION_OUTPUT_LIMITS) { /* those of classes that are not named stay */
+        text = joined = options_text_with(&server_of(call)->options, option, text);
+        if (joined.data == NULL) {
+            refuse(call, option, "out of memory");
+            return false;
+        }
+    }
+    bool good = option_parse(option, text, value, message);
+    alloc_free((char *)(uintptr_t)joined.data);
+    if (!good) {
         refuse(call, option, message);
         return false;
     }

@@ -258,6 +258,10 @@ static void info_stats(struct server *server, struct buffer *out)
                 (double)atomic_load(&rates->sent_per_s) / 1024);
     text_append(out, "rejected_connections:%llu\r\ntotal_error_replies:%llu\r\n",
                 LLU(totals.rejected), LLU(errors));
+    text_append(out,
+                "client_query_buffer_limit_disconnections:%llu\r\n"
+                "client_output_buffer_limit_disconnections:%llu\r\n",
+                LLU(totals.query_drops), LLU(totals.output_drops));
     text_append(out, "acl_access_denied_auth:%llu\r\n", LLU(denied));
     text_append(out, "expired_keys:%llu\r\nevicted_keys:0\r\nexpire_lag_ms:%lld\r\n",
                 LLU(stats.expired), (long long)stats.expire_lag_ms);

@@ -98,12 +98,9 @@ static bool load_line(struct option_source *source, char *text, size_t size)
     }
     if (line.count == 1)
         return fail_line(source, option->name, "a value");
-    if (line.count > 2 && option->kind != OPTION_LIST)
+    if (line.count > 2 && !option_has_words(option))
         return fail_line(source, option->name, "one value");
-    for (uint32_t i = 1; i < line.count; i++)
-        if (!option_source_set(source, option, line.words[i]))
-            return false;
-    return true;
+    return option_source_set_words(source, option, line.words + 1, line.count - 1);
 }
 
 bool config_text_load(struct option_source *source, const char *path, char *text, size_t size)

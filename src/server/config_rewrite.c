@@ -73,7 +73,7 @@ static bool write_option(struct rewrite *rewrite, const struct option *option, s
     if (value == NULL)
         return false;
     sink_write(sink, option->name, strlen(option->name));
-    if (option->kind == OPTION_LIST && value[0] != '\0') {
+    if (option_has_words(option) && value[0] != '\0') {
         for (const char *at = value; *at != '\0';) {
             struct bytes word = bytes_of(at, strcspn(at, " "));
 

@@ -12,9 +12,4 @@ void info_commandstats(struct server *server, struct buffer *out);
 void info_errorstats(struct server *server, struct buffer *out);
 void info_latencystats(struct server *server, struct buffer *out);
 
-/* Acts on latency-tracking-info-percentiles: false when it is not a list of percentages, `message`
- * (OPTION_MESSAGE_SIZE) saying why. The option then shows what was understood: "0.50 99.0" reads
- * "0.5 99". */
-bool info_percentiles_changed(struct server *server, char *message);
-
 #endif

@@ -5,6 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
+
+/* A file has at most so many bytes. */
+enum { OPTION_WORDS_SIZE_MAX = 1024 * 1024 };
 
 void option_source_init(struct option_source *source, struct options *options, char *message,
                         const char *prefix)
@@ -46,7 +50,19 @@ bool option_source_set(struct option_source *source, const struct option *option
         refuse(source, option, text, why, hint);
         return false;
     }
-    if (!option_parse(option, text, &value, why)) {
+    /* A list begins anew in each source; limits of classes that are not named stay. */
+    struct bytes joined = {NULL, 0}, whole = text;
+    if (option->kind == OPTION_OUTPUT_LIMITS ||
+        (option_has_words(option) && source->mentioned[index])) {
+        whole = joined = options_text_with(source->options, option, text);
+        if (joined.data == NULL) {
+            snprintf(source->message, OPTION_MESSAGE_SIZE, "out of memory");
+            return false;
+        }
+    }
+    bool good = option_parse(option, whole, &value, why);
+    alloc_free((char *)(uintptr_t)joined.data);
+    if (!good) {
         if (option->kind == OPTION_ENUM) {
             struct bytes nearest = option_nearest_choice(option, text);
 
@@ -55,21 +71,28 @@ bool option_source_set(struct option_source *source, const struct option *option
         refuse(source, option, text, why, hint);
         return false;
     }
-    if (option->kind == OPTION_LIST && source->mentioned[index]) {
-        const char *old = options_text(source->options, option);
-        size_t size = strlen(old) + 1 + strlen(value.text) + 1;
-        char *both = alloc_get(size);
-
-        if (both == NULL) {
-            alloc_free(value.text);
-            snprintf(source->message, OPTION_MESSAGE_SIZE, "out of memory");
-            return false;
-        }
-        snprintf(both, size, "%s %s", old, value.text);
-        alloc_free(value.text);
-        value.text = both;
-    }
     source->mentioned[index] = true;
     options_store(source->options, option, value);
     return true;
+}
+
+bool option_source_set_words(struct option_source *source, const struct option *option,
+                             const struct bytes *words, uint32_t count)
+{
+    struct buffer row;
+
+    if (count == 1)
+        return option_source_set(source, option, words[0]);
+    buffer_init(&row, OPTION_WORDS_SIZE_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        sink_write(&row.sink, " ", i > 0);
+        sink_write_bytes(&row.sink, words[i]);
+    }
+    bool good = !row.sink.failed;
+    if (good)
+        good = option_source_set(source, option, buffer_bytes(&row));
+    else
+        snprintf(source->message, OPTION_MESSAGE_SIZE, "out of memory");
+    buffer_deinit(&row);
+    return good;
 }

@@ -24,5 +24,8 @@ void option_source_init(struct option_source *source, struct options *options, c
 const struct option *option_source_find(struct option_source *source, struct bytes name);
 bool option_source_set(struct option_source *source, const struct option *option,
                        struct bytes text);
+/* The same for several words; only options that have words may be given more than one. */
+bool option_source_set_words(struct option_source *source, const struct option *option,
+                             const struct bytes *words, uint32_t count);
 
 #endif

@@ -9,9 +9,11 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/ensure.h"
 #include "base/number.h"
 #include "os/memory.h"
+#include "server/option_texts.h"
 
 static const struct option rows[] = {
 #define OPTION(field, name, kind, default_text, min, max, choices, when, group, help)              \
@@ -21,7 +23,11 @@ static const struct option rows[] = {
 #undef OPTION
 };
 
-enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]), NAME_SIZE_MAX = 64 };
+enum {
+    ROW_COUNT = sizeof(rows) / sizeof(rows[0]),
+    NAME_SIZE_MAX = 64,
+    TEXT_SIZE_MAX = 1024 * 1024
+};
 _Static_assert((int)ROW_COUNT <= (int)OPTIONS_MAX, "what is kept per option has room");
 
 uint32_t option_count(void)
@@ -34,9 +40,15 @@ const struct option *option_at(uint32_t index)
     return &rows[index];
 }
 
+bool option_has_words(const struct option *option)
+{
+    return option->kind == OPTION_LIST || option->kind == OPTION_PERCENTILES ||
+           option->kind == OPTION_OUTPUT_LIMITS;
+}
+
 static bool is_text(const struct option *option)
 {
-    return option->kind == OPTION_TEXT || option->kind == OPTION_LIST;
+    return option->kind == OPTION_TEXT || option_has_words(option);
 }
 
 static _Atomic int64_t *number_field(struct options *options, const struct option *option)
@@ -176,7 +188,7 @@ static bool parse_octal(struct bytes text, int64_t *out)
     return true;
 }
 
-/* Everything but ENUM, TEXT and LIST. `*wants` says what the kind takes. */
+/* Everything but ENUM and texts. `*wants` says what the kind takes. */
 static bool parse_number(const struct option *option, struct bytes text, int64_t *out,
                          const char **wants)
 {
@@ -230,22 +242,48 @@ static char *copy_text(struct bytes text)
 
 static void show_number(const struct option *option, int64_t number, char *out, size_t size);
 
+/* Texts that have a form are stored in one way of writing them. */
+static bool parse_text(const struct option *option, struct bytes text, char **out, char *message)
+{
+    struct percentiles percentiles;
+    struct output_limits limits;
+    struct buffer written;
+    bool good = true;
+
+    if (memchr(text.data, '\0', text.size) != NULL) {
+        snprintf(message, OPTION_MESSAGE_SIZE, "argument must not contain a zero byte");
+        return false;
+    }
+    buffer_init(&written, TEXT_SIZE_MAX);
+    if (option->kind == OPTION_PERCENTILES) {
+        good = option_percentiles_parse(text, &percentiles, message);
+        if (good)
+            option_percentiles_write(&percentiles, &written.sink);
+    } else if (option->kind == OPTION_OUTPUT_LIMITS) {
+        good = option_output_limits_parse(text, &limits, message);
+        if (good)
+            option_output_limits_write(&limits, &written.sink);
+    } else {
+        sink_write_bytes(&written.sink, text);
+    }
+    if (good) {
+        *out = written.sink.failed ? NULL : copy_text(buffer_bytes(&written));
+        good = *out != NULL;
+        if (!good)
+            snprintf(message, OPTION_MESSAGE_SIZE, "out of memory");
+    }
+    buffer_deinit(&written);
+    return good;
+}
+
 bool option_parse(const struct option *option, struct bytes text, struct option_value *out,
                   char *message)
 {
     const char *wants = NULL;
 
     *out = (struct option_value){0, NULL};
-    if (is_text(option)) {
-        if (memchr(text.data, '\0', text.size) != NULL) {
-            snprintf(message, OPTION_MESSAGE_SIZE, "argument must not contain a zero byte");
-            return false;
-        }
-        out->text = copy_text(text);
-        if (out->text == NULL)
-            snprintf(message, OPTION_MESSAGE_SIZE, "out of memory");
-        return out->text != NULL;
-    }
+    if (is_text(option))
+        return parse_text(option, text, &out->text, message);
     if (option->kind == OPTION_ENUM)
         return parse_choice(option, text, &out->number, message);
     if (!parse_number(option, text, &out->number, &wants)) {
@@ -359,6 +397,24 @@ char *options_show(struct options *options, const struct option *option)
     copy = copy_text(bytes_of_text(*text_field(options, option)));
     lock_release(&options->lock);
     return copy;
+}
+
+struct bytes options_text_with(struct options *options, const struct option *option,
+                               struct bytes text)
+{
+    lock_acquire(&options->lock);
+    const char *old = *text_field(options, option);
+    size_t old_size = strlen(old), size = old_size + 1 + text.size;
+    char *both = alloc_get(size);
+
+    if (both != NULL) {
+        memcpy(both, old, old_size);
+        both[old_size] = ' ';
+        if (text.size > 0)
+            memcpy(both + old_size + 1, text.data, text.size);
+    }
+    lock_release(&options->lock);
+    return bytes_of(both, size);
 }
 
 const char *options_text(const struct options *options, const struct option *option)

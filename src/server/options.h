@@ -30,6 +30,8 @@ enum option_kind {
     OPTION_ENUM,
     OPTION_TEXT,
     OPTION_LIST,
+    OPTION_PERCENTILES,
+    OPTION_OUTPUT_LIMITS,
 };
 
 enum option_when { OPTION_LIVE, OPTION_STARTUP, OPTION_FIXED };
@@ -54,7 +56,10 @@ struct option {
 #define OPTION_TYPE_MICROSECONDS _Atomic int64_t
 #define OPTION_TYPE_ENUM _Atomic int64_t
 #define OPTION_TYPE_TEXT char *
-#define OPTION_TYPE_LIST char * /* words, one blank between two */
+/* Words, one blank between two. */
+#define OPTION_TYPE_LIST char *
+#define OPTION_TYPE_PERCENTILES char *
+#define OPTION_TYPE_OUTPUT_LIMITS char *
 
 struct options {
 #define OPTION(field, name, kind, ...) OPTION_TYPE_##kind field;
@@ -90,6 +95,12 @@ struct bytes option_nearest_choice(const struct option *option, struct bytes tex
 /* Reads `text`; on false `message` (OPTION_MESSAGE_SIZE) says what the option wants. */
 bool option_parse(const struct option *option, struct bytes text, struct option_value *out,
                   char *message);
+/* Whether the value is a row of words, each written by itself in a file or after a flag. */
+bool option_has_words(const struct option *option);
+/* The option's text with `text` behind it, which the caller frees; `data` is NULL: memory is out.
+ */
+struct bytes options_text_with(struct options *options, const struct option *option,
+                               struct bytes text);
 /* Takes over the value's text. */
 void options_store(struct options *options, const struct option *option, struct option_value value);
 /* The same, and gives the old value with its text to the caller. */

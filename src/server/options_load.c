@@ -70,7 +70,8 @@ static bool load_flag(struct option_source *source, int argc, char **argv, int *
                       bool only_config)
 {
     const char *text = argv[(*index)++];
-    uint32_t values = 0;
+    struct bytes words[CONFIG_WORDS_MAX];
+    uint32_t count = 0;
 
     if (is_check(text))
         return true;
@@ -88,17 +89,13 @@ static bool load_flag(struct option_source *source, int argc, char **argv, int *
     bool store = !only_config || strcmp(option->name, "config") == 0;
     if (equals != NULL)
         return !store || option_source_set(source, option, bytes_of_text(equals + 1));
-    while (*index < argc && !is_flag(argv[*index]) &&
-           (values == 0 || option->kind == OPTION_LIST)) {
-        if (store && !option_source_set(source, option, bytes_of_text(argv[*index])))
-            return false;
-        (*index)++;
-        values++;
-    }
-    if (values > 0)
-        return true;
-    if (option->kind == OPTION_BOOL)
-        return !store || option_source_set(source, option, BYTES("yes"));
+    while (*index < argc && !is_flag(argv[*index]) && count < CONFIG_WORDS_MAX &&
+           (count == 0 || option_has_words(option)))
+        words[count++] = bytes_of_text(argv[(*index)++]);
+    if (count == 0 && option->kind == OPTION_BOOL)
+        words[count++] = BYTES("yes");
+    if (count > 0)
+        return !store || option_source_set_words(source, option, words, count);
     snprintf(source->message, OPTION_MESSAGE_SIZE, "--%s wants a value", option->name);
     return false;
 }

@@ -77,7 +77,9 @@ void options_print_reference(void)
                                         "duration, microseconds",
                                         "choice",
                                         "text",
-                                        "list"};
+                                        "list",
+                                        "percentages",
+                                        "limits by class"};
     static const char *const whens[] = {"yes", "no", "no (fixed)"};
     const char *group = "";
 

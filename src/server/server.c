@@ -14,7 +14,6 @@
 #include "os/process.h"
 #include "os/random.h"
 #include "os/socket.h"
-#include "server/info_commands.h"
 #include "server/log.h"
 #include "server/server_options.h"
 #include "server/worker.h"
@@ -131,6 +130,8 @@ static bool start_listening(struct server *server)
     }
     if (options->unixsocket[0] != '\0' && !add_listener(server, options->unixsocket, false))
         return false;
+    if (!server_keepalive_set(server))
+        log_line(LOG_WARNING, "the system refuses tcp-keepalive");
     if (server->listener_count == 0)
         log_line(LOG_WARNING, "nothing to listen on: give --port, --bind or --unixsocket");
     return server->listener_count > 0;
@@ -234,7 +235,6 @@ static void choose_run_id(char *out)
 bool server_start(struct server *server)
 {
     struct options *options = &server->options;
-    char message[OPTION_MESSAGE_SIZE];
 
     server->started_ms = clock_engine_ms();
     clock_ticks_init();
@@ -244,10 +244,6 @@ bool server_start(struct server *server)
         return false;
     if (!protected_mode_allows(server))
         return false;
-    if (!info_percentiles_changed(server, message)) {
-        log_line(LOG_WARNING, "%s", message);
-        return false;
-    }
     server_clients_fit(server, options);
     if (!start_engine(server) || !start_listening(server) || !start_workers(server))
         return false;
@@ -275,6 +271,8 @@ static void sum_totals(struct server *server, struct server_totals *out)
         out->commands += atomic_load_explicit(&worker->commands, memory_order_relaxed);
         out->connections += atomic_load_explicit(&worker->connections, memory_order_relaxed);
         out->rejected += atomic_load_explicit(&worker->rejected, memory_order_relaxed);
+        out->query_drops += counter_get(&worker->query_drops);
+        out->output_drops += counter_get(&worker->output_drops);
         out->bytes_received += stats.bytes_received;
         out->bytes_sent += stats.bytes_sent;
         out->receives += stats.receives;
@@ -295,6 +293,8 @@ void server_totals(struct server *server, struct server_totals *out)
     out->commands -= baseline.commands;
     out->connections -= baseline.connections;
     out->rejected -= baseline.rejected;
+    out->query_drops -= baseline.query_drops;
+    out->output_drops -= baseline.output_drops;
     out->bytes_received -= baseline.bytes_received;
     out->bytes_sent -= baseline.bytes_sent;
     out->receives -= baseline.receives;

@@ -35,7 +35,8 @@ enum server_stop { SERVER_RUNS, SERVER_STOPS, SERVER_STOPS_NOW };
 /* Summed over workers; what INFO calls stats. */
 struct server_totals {
     uint64_t commands; /* requests of every kind */
-    uint64_t connections, rejected, bytes_received, bytes_sent, receives, sends;
+    uint64_t connections, rejected, query_drops, output_drops;
+    uint64_t bytes_received, bytes_sent, receives, sends;
     uint64_t iterations, waits_batched, iterations_ns; /* of the loops */
 };
 

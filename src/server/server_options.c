@@ -11,7 +11,6 @@
 #include "base/alloc.h"
 #include "os/process.h"
 #include "server/config_rewrite.h"
-#include "server/info_commands.h"
 #include "server/log.h"
 #include "server/worker.h"
 
@@ -37,6 +36,17 @@ bool server_clients_fit(struct server *server, struct options *options)
              (unsigned long long)(clients + other));
     options->maxclients = (int64_t)possible;
     return false;
+}
+
+bool server_keepalive_set(struct server *server)
+{
+    uint32_t silence_s = (uint32_t)((server->options.tcp_keepalive_us + 999999) / 1000000);
+
+    for (uint32_t i = 0; i < server->listener_count; i++)
+        if (server->listeners[i].kind == LISTENER_TCP &&
+            socket_set_keepalive(server->listeners[i].fd, silence_s) != IO_OK)
+            return false;
+    return true;
 }
 
 /* ---- acting on changes */
@@ -68,6 +78,14 @@ static bool changed_limits(struct server *server, char *message)
         }
     }
     return true;
+}
+
+static bool changed_keepalive(struct server *server, char *message)
+{
+    if (server_keepalive_set(server))
+        return true;
+    snprintf(message, OPTION_MESSAGE_SIZE, "the system refuses it");
+    return false;
 }
 
 static bool changed_log(struct server *server, char *message)
@@ -104,7 +122,8 @@ static bool changed(struct server *server, const struct option *option, char *me
         {offsetof(struct options, latency_threshold_ms), changed_observed},
         {offsetof(struct options, slowlog_threshold_us), changed_observed},
         {offsetof(struct options, slowlog_count_max), changed_observed},
-        {offsetof(struct options, latency_percentiles), info_percentiles_changed},
+        {offsetof(struct options, output_limits), changed_limits},
+        {offsetof(struct options, tcp_keepalive_us), changed_keepalive},
     };
 
     for (size_t i = 0; i < sizeof(hooks) / sizeof(hooks[0]); i++)

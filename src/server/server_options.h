@@ -23,5 +23,7 @@ void server_reload(struct server *server);
 /* Lowers maxclients of `options`, and logs that, where the process may not open so many
  * descriptors. False: it did. */
 bool server_clients_fit(struct server *server, struct options *options);
+/* Has the listeners follow tcp-keepalive. False: the system refuses it. */
+bool server_keepalive_set(struct server *server);
 
 #endif

@@ -357,6 +357,8 @@ static void ran(struct session *session, uint64_t count, const struct command *l
 static void protocol_error(struct session *session, const char *error)
 {
     log_line(LOG_VERBOSE, "client %llu: %s", (unsigned long long)session->id, error);
+    if (error == wire_too_big)
+        counter_add(&session->worker->query_drops, 1);
     session->wire->protocol_error(&session->reply, error);
     conn_close_after_flush(session->conn);
 }
@@ -672,18 +674,23 @@ static void awake(struct loop *loop)
     engine_thread_online(worker->engine_thread);
 }
 
-static void timed_out(struct conn *conn, bool stalled)
+static void dropped(struct conn *conn, enum loop_drop why)
 {
-    const struct session *session = conn_user(conn);
+    struct session *session = conn_user(conn);
 
     if (session == NULL) /* it was refused */
         return;
-    if (stalled)
-        log_line(LOG_NOTICE, "client %llu takes no replies and was closed",
-                 (unsigned long long)session->id);
-    else
-        log_line(LOG_VERBOSE, "client %llu was idle and was closed",
-                 (unsigned long long)session->id);
+    unsigned long long id = session->id;
+    if (why == LOOP_DROP_IDLE) {
+        log_line(LOG_VERBOSE, "client %llu was idle and was closed", id);
+    } else if (why == LOOP_DROP_STALLED) {
+        log_line(LOG_NOTICE, "client %llu takes no replies and was closed", id);
+    } else {
+        counter_add(&session->worker->output_drops, 1);
+        log_line(LOG_WARNING,
+                 "client %llu was closed: more waits for it than client-output-buffer-limit allows",
+                 id);
+    }
 }
 
 static void alarm_rang(struct loop *loop)
@@ -705,7 +712,7 @@ const struct loop_handler session_handler = {
     .glance = glance,
     .filled = filled,
     .closed = closed,
-    .timed_out = timed_out,
+    .dropped = dropped,
     .let_on = let_on,
     .alarm = alarm_rang,
     .awake = awake,

@@ -8,8 +8,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/ensure.h"
 #include "os/socket.h"
 #include "server/log.h"
+#include "server/option_texts.h"
 #include "server/pause.h"
 #include "server/session.h"
 
@@ -43,9 +45,18 @@ static const struct sink_ops discard_ops = {discard_grow, discard_append, discar
 
 /* ---- life */
 
-static struct loop_limits loop_limits_of(const struct options *options)
+static struct loop_limits loop_limits_of(struct options *options)
 {
+    struct output_limits output;
+    char ignored[OPTION_MESSAGE_SIZE];
+
+    lock_acquire(&options->lock);
+    bool good = option_output_limits_parse(bytes_of_text(options->output_limits), &output, ignored);
+    lock_release(&options->lock);
+    ENSURE(good); /* it was parsed before it was stored */
     return (struct loop_limits){
+        .output =
+            {[CONN_ANSWERED] = output.of[OUTPUT_NORMAL], [CONN_PUSHED] = output.of[OUTPUT_PUBSUB]},
         .output_soft_bytes = (size_t)options->output_soft_bytes,
         .stall_timeout_ms = (uint32_t)(options->output_stall_us / 1000),
         .idle_timeout_ms = (uint32_t)(options->timeout_us / 1000),

@@ -37,7 +37,8 @@ struct worker {
     struct wire_limits limits; /* of authenticated clients */
     struct parser parsers[WORKER_BATCH_MAX];
     counter commands, connections, rejected;
-    counter watching; /* sessions that watch keys, now */
+    counter query_drops, output_drops; /* connections closed for what they sent, or did not take */
+    counter watching;                  /* sessions that watch keys, now */
     struct observer observer;
     struct sink discard; /* for replies that nobody wants */
     char discarded[SINK_RESERVE_MAX];

@@ -260,3 +260,34 @@ def test_connections_are_spread_evenly(server):
         client.ping()
     workers = [c["worker"] for c in clients[0].client_list()]
     assert workers.count("0") == workers.count("1") == 10
+
+
+STORM = """
+import socket, sys
+address, count = sys.argv[1], int(sys.argv[2])
+for _ in range(count):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect(address)
+        s.sendall(b"PING\\r\\n")
+        assert s.recv(64) == b"+PONG\\r\\n"
+"""
+
+
+def test_a_storm_of_connections_harms_nobody_and_leaves_nothing_behind(start, io):
+    server = start("--io", io, "--threads", "2")
+    steady = [server.raw() for _ in range(50)]
+    client = server.client()
+    assert client.ping() and all(raw.ask("PING") == b"+PONG" for raw in steady)
+    before = server.descriptors(), client.info("clients")["connected_clients"]
+    storms = [subprocess.Popen([sys.executable, "-c", STORM, server.path, "2500"])
+              for _ in range(3)]
+    rounds = 0
+    while any(storm.poll() is None for storm in storms):
+        assert all(raw.ask("PING") == b"+PONG" for raw in steady)
+        rounds += 1
+    assert all(storm.returncode == 0 for storm in storms) and rounds > 0
+    harness.wait_until(
+        lambda: (server.descriptors(), client.info("clients")["connected_clients"]) == before,
+        "everything is as before")
+    stats = client.info("stats")
+    assert stats["total_connections_received"] == 7551 and stats["rejected_connections"] == 0

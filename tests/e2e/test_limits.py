@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Limits of connections that change while these are open."""
+import os
+import socket
+
+import pytest
+import redis
+
 import harness
 from harness import command
 
@@ -66,3 +72,93 @@ def test_sizes_of_requests_follow_what_is_set(server):
     assert client.config_get("proto-max-bulk-len") == {"proto-max-bulk-len": str(MB)}
     assert client.config_set("proto-max-bulk-len", "512mb")
     assert client.set("k", b"x" * 2 * MB)
+
+
+def output_limit(client):
+    return client.config_get("client-output-buffer-limit")["client-output-buffer-limit"]
+
+
+def test_output_buffer_limits_are_set_by_class(start, io):
+    server = start("--io", io, "--client-output-buffer-limit", "pubsub", "1mb", "0", "0",
+                   "normal", "2mb", "1mb", "5")
+    client = server.client(decode_responses=True)
+    assert output_limit(client) == ("normal 2097152 1048576 5 slave 268435456 67108864 60 "
+                                    "pubsub 1048576 0 0")
+    assert client.config_set("client-output-buffer-limit", "replica 1 2 3 normal 0 0 0")
+    assert output_limit(client) == "normal 0 0 0 slave 1 2 3 pubsub 1048576 0 0"
+    for wrong, why in (("normal 1 2", "Wrong number of arguments in buffer limit"),
+                       ("master 1 2 3", "Invalid client class specified in buffer limit"),
+                       ("normal 1 x 3", "Error in hard, soft or soft_seconds setting"),
+                       ("normal 1 2 -3", "Error in hard, soft or soft_seconds setting")):
+        with pytest.raises(redis.ResponseError, match=why):
+            client.config_set("client-output-buffer-limit", wrong)
+    assert output_limit(client) == "normal 0 0 0 slave 1 2 3 pubsub 1048576 0 0"
+
+
+def test_a_wrong_output_buffer_limit_in_a_file_is_named(tmp_path):
+    file = tmp_path / "larder.conf"
+    file.write_text("port 0\nclient-output-buffer-limit normal 1mb 1mb\n")
+    done = harness.run(str(file), "--check-config")
+    assert done.returncode == 2
+    assert f"{file}:2: bad value" in done.stderr and "Wrong number of arguments" in done.stderr
+
+
+def test_what_exceeds_the_hard_limit_is_dropped_and_logged(server):
+    client, raw = server.client(decode_responses=True), server.raw()
+    client.set("k", "x" * 100000)
+    ident = raw.ask("CLIENT", "ID")[1:].decode()
+    assert client.config_set("client-output-buffer-limit", "normal 65536 0 0")
+    raw.send(command("GET", "k"))
+    assert raw.closed()
+    harness.wait_until(lambda: f"client {ident} was closed: more waits for it" in server.log(),
+                       "it is logged")
+    assert client.info("stats")["client_output_buffer_limit_disconnections"] == 1
+    assert client.config_set("client-output-buffer-limit", "normal 0 0 0")
+    assert len(client.get("k")) == 100000
+
+
+def test_who_takes_too_long_over_the_soft_limit_is_dropped(server):
+    client, raw = server.client(), server.raw()
+    client.set("k", b"x" * MB)
+    assert client.config_set("client-output-buffer-limit", "normal 0 100kb 0")
+    raw.send(command("GET", "k") * 10)
+    harness.wait_until(lambda: int(client.info("clients")["connected_clients"]) == 1, "it is gone")
+
+
+def keepalive_of(server, port):
+    """The kernel's timer of the server's end of a connection, in seconds; 0: there is none."""
+    for line in open("/proc/net/tcp").readlines()[1:]:
+        fields = line.split()
+        ports = [int(end.split(":")[1], 16) for end in fields[1:3]]
+        if ports == [server.port, port]:
+            active, when = fields[5].split(":")
+            return int(when, 16) / os.sysconf("SC_CLK_TCK") if active == "02" else 0
+    raise AssertionError("no such connection")
+
+
+def test_tcp_keepalive_holds_for_connections_to_come(start, io):
+    server = start("--io", io, "--tcp-keepalive", "100", tcp=True)
+    client = server.client()
+
+    def silence_s():
+        raw = server.raw(socket.AF_INET)
+        assert raw.ask("PING") == b"+PONG"
+        return keepalive_of(server, raw.socket.getsockname()[1])
+
+    assert 50 < silence_s() <= 101
+    assert client.config_set("tcp-keepalive", "1000")
+    assert 500 < silence_s() <= 1001
+    assert client.config_set("tcp-keepalive", "0")
+    assert silence_s() == 0
+    with pytest.raises(redis.ResponseError, match="between 0 and 32767"):
+        client.config_set("tcp-keepalive", "32768")
+
+
+def test_who_sends_on_after_a_protocol_error_still_reads_it(server):
+    for _ in range(20):
+        raw = server.raw()
+        raw.send(b"*1\r\n$4\r\nPING\r\n*x\r\n" + b"y" * 60000)
+        raw.send(b"z" * 60000)
+        assert raw.line() == b"+PONG"
+        assert raw.line() == b"-ERR Protocol error: invalid multibulk length"
+        assert raw.socket.recv(100) == b""

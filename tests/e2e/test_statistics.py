@@ -196,5 +196,5 @@ def test_clients_that_watch_are_counted(server, plain):
 
 def test_percentiles_that_are_none_stop_the_start():
     done = harness.run("--port", "0", "--latency-tracking-info-percentiles", "50 101")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "should sit between [0.0,100.0]" in done.stderr

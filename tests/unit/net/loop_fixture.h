@@ -5,8 +5,8 @@
  *
  * The protocol: a request is a line. "e<text>" echoes the line, "b<n>" answers n bytes of a pattern
  * by copy, "r<n>" the same by reference, "f<n>" is followed by n bytes that are received into
- * memory of their own and answered with "<n> <checksum>\n", "q" answers "bye\n" and closes, "x"
- * closes at once.
+ * memory of their own and answered with "<n> <checksum>\n", "p" makes the connection
+ * one of those pushed to, "q" answers "bye\n" and closes, "x" closes at once.
  */
 #ifndef LARDER_TESTS_UNIT_NET_LOOP_FIXTURE_H
 #define LARDER_TESTS_UNIT_NET_LOOP_FIXTURE_H
@@ -49,6 +49,7 @@ struct server {
     struct loop_options options;
     struct loop_handler handler;
     _Atomic uint64_t opened, closed, released, referred, data_calls, ticks, line_count;
+    _Atomic uint64_t drops[LOOP_DROP_OUTPUT + 1]; /* by enum loop_drop */
     _Atomic bool refuse, close_when_filled;
     bool expect; /* give hints of the sizes of requests */
 };
@@ -111,6 +112,9 @@ static inline void answer_line(struct conn *conn, const char *line, size_t size)
         else
             conn_receive_into(conn, session->fill, number);
         break;
+    case 'p':
+        conn_class_set(conn, CONN_PUSHED);
+        break;
     case 'q':
         sink_write(sink, "bye\n", 4);
         conn_close_after_flush(conn);
@@ -163,6 +167,11 @@ static inline void on_closed(struct conn *conn)
     server_of(conn)->closed++;
 }
 
+static inline void on_dropped(struct conn *conn, enum loop_drop why)
+{
+    server_of(conn)->drops[why]++;
+}
+
 static inline void on_tick(struct loop *loop)
 {
     struct server *server = loop_owner(loop);
@@ -176,7 +185,12 @@ static inline void server_init(struct server *server)
 {
     memset(server, 0, sizeof *server);
     server->handler = (struct loop_handler){
-        .opened = on_opened, .data = on_data, .filled = on_filled, .closed = on_closed};
+        .opened = on_opened,
+        .data = on_data,
+        .filled = on_filled,
+        .closed = on_closed,
+        .dropped = on_dropped,
+    };
     server->options = (struct loop_options){
         .io = io_under_test, .batch_wait_us = 200, .handler = &server->handler, .owner = server};
 }

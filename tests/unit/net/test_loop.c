@@ -271,6 +271,7 @@ static void test_a_peer_that_takes_nothing_is_dropped(void **state)
     client_send_text(draining, "b4000000\n");
     shutdown(draining, SHUT_WR);
     WAIT_FOR(server.closed == 2);
+    assert_int_equal(server.drops[LOOP_DROP_STALLED], 2);
     client_send_text(reading, "ehere\n");
     client_expect_text(reading, "ehere\n");
     close(congested);
@@ -290,6 +291,54 @@ static void test_a_silent_peer_is_dropped_after_the_idle_timeout(void **state)
     client_send_text(fd, "ehere\n");
     client_expect_text(fd, "ehere\n");
     client_expect_end(fd);
+    WAIT_FOR(server.closed == 1);
+    assert_int_equal(server.drops[LOOP_DROP_IDLE], 1);
+    server_stop(&server);
+}
+
+static void test_more_unsent_than_the_hard_limit_of_its_class_ends_a_connection(void **state)
+{
+    (void)state;
+    struct server server;
+    server_init(&server);
+    server.options.limits.output[CONN_PUSHED].hard_bytes = 100 * 1000;
+    server_start(&server);
+    int answered = client_connect(&server), pushed = client_connect(&server);
+    int reading = client_connect(&server);
+    char *in = malloc(PATTERN_SIZE);
+    client_send_text(answered, "b4000000\n");
+    client_send_text(pushed, "p\nb100001\n");
+    client_expect_end(pushed);
+    client_send_text(reading, "p\nb100000\n"); /* as much as may be */
+    client_receive(reading, in, 100000);
+    client_receive(answered, in, 4000000);
+    assert_int_equal(server.drops[LOOP_DROP_OUTPUT], 1);
+    free(in);
+    close(answered);
+    close(reading);
+    server_stop(&server);
+}
+
+static void test_more_unsent_than_the_soft_limit_for_too_long_ends_a_connection(void **state)
+{
+    (void)state;
+    struct server server;
+    server_init(&server);
+    server.options.limits.output[CONN_ANSWERED] =
+        (struct output_limit){.soft_bytes = 100 * 1000, .soft_ms = 1000};
+    server_start(&server);
+    int full = client_connect(&server), reading = client_connect(&server);
+    char *in = malloc(PATTERN_SIZE);
+    client_send_text(full, "b4000000\n");
+    client_send_text(reading, "b4000000\n");
+    client_receive(reading, in, 4000000);
+    WAIT_FOR(server.closed == 1);
+    assert_int_equal(server.drops[LOOP_DROP_OUTPUT], 1);
+    client_send_text(reading, "ehere\n");
+    client_expect_text(reading, "ehere\n");
+    free(in);
+    close(full);
+    close(reading);
     server_stop(&server);
 }
 
@@ -358,6 +407,8 @@ int main(int argc, char **argv)
         LOOP_CASE(test_a_peer_that_takes_nothing_is_dropped),
         LOOP_CASE(test_an_iteration_that_lasts_leaves_the_rest_to_the_next),
         LOOP_CASE(test_a_silent_peer_is_dropped_after_the_idle_timeout),
+        LOOP_CASE(test_more_unsent_than_the_hard_limit_of_its_class_ends_a_connection),
+        LOOP_CASE(test_more_unsent_than_the_soft_limit_for_too_long_ends_a_connection),
     };
     return run_over_both(argc > 1 ? argv[1] : NULL, cases, sizeof cases / sizeof cases[0]);
 }

@@ -42,6 +42,49 @@ static void test_a_half_closed_peer_gets_all_replies_then_the_end(void **state)
     server_stop(&server);
 }
 
+static void test_a_peer_that_still_sends_gets_the_last_reply_and_the_end(void **state)
+{
+    (void)state;
+    struct server server;
+    server_init(&server);
+    server_start(&server);
+    int fd = client_connect(&server);
+    enum { SIZE = 256 * 1024 };
+    client_send_text(fd, "q\n");
+    WAIT_FOR(server.line_count == 1);
+    for (size_t sent = 0; sent < SIZE;) { /* what nobody will read */
+        ssize_t result = send(fd, pattern, SIZE - sent, MSG_NOSIGNAL);
+        assert_true(result > 0);
+        sent += (size_t)result;
+    }
+    client_expect_text(fd, "bye\n");
+    char byte;
+    assert_int_equal(recv(fd, &byte, 1, 0), 0); /* an end, no reset */
+    close(fd);
+    WAIT_FOR(server.closed == 1);
+    server_stop(&server);
+}
+
+static void test_peers_that_do_not_close_are_not_waited_for_without_end(void **state)
+{
+    (void)state;
+    struct server server;
+    server_init(&server);
+    server_start(&server);
+    enum { COUNT = 100 }; /* more than are waited for at once */
+    int fds[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        fds[i] = client_connect(&server);
+        client_send_text(fds[i], "q\n");
+    }
+    WAIT_FOR(server.closed == COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        client_expect_text(fds[i], "bye\n");
+        client_expect_end(fds[i]);
+    }
+    server_stop(&server);
+}
+
 static void close_others(struct conn *conn, void *argument)
 {
     if (conn != argument)
@@ -615,6 +658,8 @@ int main(int argc, char **argv)
 {
     const struct loop_case cases[] = {
         LOOP_CASE(test_a_half_closed_peer_gets_all_replies_then_the_end),
+        LOOP_CASE(test_a_peer_that_still_sends_gets_the_last_reply_and_the_end),
+        LOOP_CASE(test_peers_that_do_not_close_are_not_waited_for_without_end),
         LOOP_CASE(test_connections_may_be_closed_inside_callbacks),
         LOOP_CASE(test_connections_may_be_closed_by_one_another),
         LOOP_CASE(test_a_loop_with_open_connections_can_be_destroyed),
