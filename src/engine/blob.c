@@ -18,6 +18,12 @@ struct blob {
 
 _Static_assert(sizeof(struct blob) <= BLOB_HEADER_SIZE, "content begins behind the header");
 
+static void free_blob(struct engine *engine, struct blob *blob)
+{
+    atomic_fetch_sub_explicit(&engine->blob_bytes, blob_footprint(blob), memory_order_relaxed);
+    pages_put(&engine->pages, blob, blob->page_count);
+}
+
 struct blob *blob_create(struct engine *engine, size_t size, enum limit limit)
 {
     size_t page_count = (BLOB_HEADER_SIZE + size + PAGE_SIZE - 1) / PAGE_SIZE;
@@ -28,6 +34,7 @@ struct blob *blob_create(struct engine *engine, size_t size, enum limit limit)
     atomic_init(&blob->holders, 1);
     blob->size = size;
     blob->page_count = page_count;
+    atomic_fetch_add_explicit(&engine->blob_bytes, blob_footprint(blob), memory_order_relaxed);
     return blob;
 }
 
@@ -39,6 +46,11 @@ char *blob_data(struct blob *blob)
 size_t blob_size(const struct blob *blob)
 {
     return blob->size;
+}
+
+size_t blob_footprint(const struct blob *blob)
+{
+    return blob->page_count * PAGE_SIZE;
 }
 
 uint32_t blob_holder_count(const struct blob *blob)
@@ -62,7 +74,7 @@ void blob_release(struct blob *blob)
         return;
     struct engine *engine = blob->engine;
     if (blob->page_count <= PAGES_RUN_MAX) {
-        pages_put(&engine->pages, blob, blob->page_count);
+        free_blob(engine, blob);
         return;
     }
     blob->next = atomic_load_explicit(&engine->dead_blobs, memory_order_relaxed);
@@ -78,7 +90,7 @@ bool blob_bury(struct engine *engine)
     bool any = blob != NULL;
     while (blob != NULL) {
         struct blob *next = blob->next;
-        pages_put(&engine->pages, blob, blob->page_count);
+        free_blob(engine, blob);
         blob = next;
     }
     return any;

@@ -23,6 +23,8 @@ enum { BLOB_VALUE_SIZE_MIN = 16 * 1024 };
 struct blob *blob_create(struct engine *engine, size_t size, enum limit limit);
 char *blob_data(struct blob *blob);
 size_t blob_size(const struct blob *blob);
+/* Bytes of the pages it takes. */
+size_t blob_footprint(const struct blob *blob);
 uint32_t blob_holder_count(const struct blob *blob);
 /* Somebody besides the caller holds it. */
 bool blob_is_shared(const struct blob *blob);

@@ -147,6 +147,11 @@ uint64_t engine_memory_max(const struct engine *engine)
     return counter_get(&engine->pages.limit_bytes);
 }
 
+void engine_active_expiry_set(struct engine *engine, bool on)
+{
+    atomic_store_explicit(&engine->expiry_off, !on, memory_order_relaxed);
+}
+
 enum status engine_reserve(struct engine *engine, uint64_t bytes)
 {
     return pages_over(&engine->pages, bytes) ? STATUS_NO_MEMORY : STATUS_OK;
@@ -188,6 +193,7 @@ static void sum_stats(const struct engine *engine, struct engine_stats *out)
         out->table_bytes += counter_get(&shard->table_bytes);
         out->retired_bytes += counter_get(&shard->retired_bytes);
     }
+    out->live_bytes += counter_get(&engine->blob_bytes);
     out->used_bytes = counter_get(&engine->pages.used_bytes);
     out->reserve_bytes = counter_get(&engine->pages.free_pages) * PAGE_SIZE;
     for (struct epoch_record *record =

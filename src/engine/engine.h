@@ -57,11 +57,15 @@ uint64_t engine_key_count(const struct engine *engine, uint32_t db);
  * a time. */
 bool engine_maintain(struct engine *engine, int64_t now_ms);
 
+/* Whether housekeeping looks for keys that have expired, as it does from the start. Where it does
+ * not, they stay until somebody asks for them, and are missing all the same. From any thread. */
+void engine_active_expiry_set(struct engine *engine, bool on);
+
 struct engine_stats {
     uint64_t keys;          /* all databases */
     uint64_t keys_expiring; /* of these, with a TTL */
     uint64_t used_bytes;    /* pages held by entries, tables and big values */
-    uint64_t live_bytes;    /* of these, really occupied by live entries (slab slots, runs) */
+    uint64_t live_bytes;    /* of these, really occupied by entries (slab slots) and big values */
     uint64_t table_bytes;   /* bucket arrays */
     uint64_t retired_bytes; /* waiting for readers to leave */
     uint64_t reserve_bytes; /* pages free in chunks: made ready ahead, or left behind */

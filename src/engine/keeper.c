@@ -22,8 +22,10 @@ static bool sweep_entry(struct shard *shard, struct slab *slab, uint32_t index, 
     const struct entry *entry = slab_object(slab, index);
     int64_t start_ms = shard->engine->start_ms;
     int64_t expires_ms = entry_expires_ms(entry, start_ms);
-    if (expires_ms > now_ms) {
-        slab->due[index] = entry_due(expires_ms, now_ms, start_ms);
+    bool off = atomic_load_explicit(&shard->engine->expiry_off, memory_order_relaxed);
+    if (expires_ms > now_ms || off) {
+        /* What may not go is looked at again in a while: a deadline never lies far behind. */
+        slab->due[index] = entry_due(expires_ms > now_ms ? expires_ms : now_ms, now_ms, start_ms);
         return false;
     }
     slab_due_clear(&shard->heap, slab, index);

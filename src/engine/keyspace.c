@@ -250,6 +250,23 @@ enum find keyspace_peek(struct access *access, const struct key *key, struct val
     return found == FIND_LOCK ? look_again(access, key, out) : found;
 }
 
+bool keyspace_footprint(struct access *access, const struct key *key, struct footprint *out)
+{
+    struct target target;
+    find_target(access, key, &target);
+    if (target.entry == NULL)
+        return false;
+    const struct entry *entry = target.entry;
+    uint8_t form = entry->form & FORM_MASK;
+    out->address = entry;
+    out->size = slab_object_size(entry) + sizeof(((struct slab *)0)->due[0]) + sizeof(uint64_t);
+    if (form == FORM_BLOB || form == FORM_EDIT_BLOB)
+        out->size += blob_footprint(entry_blob(entry));
+    if (entry->form & KEY_LONG)
+        out->size += blob_footprint(entry_key_blob(entry));
+    return true;
+}
+
 enum find keyspace_find_slow(struct access *access, const struct key *key, struct value *out)
 {
     enum find found = keyspace_peek(access, key, out);

@@ -79,6 +79,14 @@ static inline enum find keyspace_find(struct access *access, const struct key *k
                                       struct value *out);
 /* The same, but counts neither a hit nor a miss. */
 enum find keyspace_peek(struct access *access, const struct key *key, struct value *out);
+/* Where an entry lies, and what it takes of memory: its object in a slab with its deadline there,
+ * its slot in the table, and the pages of a big value, which copies may share, and of a long key.
+ * Locked access. False: missing. */
+struct footprint {
+    const void *address;
+    size_t size;
+};
+bool keyspace_footprint(struct access *access, const struct key *key, struct footprint *out);
 /* For reads done with keyspace_peek, once their answer is final. */
 void keyspace_count_reads(const struct access *access, uint64_t hits, uint64_t misses);
 

@@ -100,6 +100,8 @@ struct engine {
     struct epoch epoch;
     struct pages pages;
     _Atomic(struct blob *) dead_blobs; /* too large to unmap in a worker */
+    _Atomic uint64_t blob_bytes;       /* pages of all blobs, the dead included */
+    _Atomic bool expiry_off;           /* see engine_active_expiry_set */
     struct lock threads_lock;          /* registering threads; baseline */
     struct engine_stats baseline;      /* counters as they were at the last reset */
     struct signal_flag wake;           /* the keeper has something to do */

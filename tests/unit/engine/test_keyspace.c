@@ -17,6 +17,8 @@
 #include "base/number.h"
 #include "engine/keyspace.h"
 #include "engine/lockset.h"
+#include "engine/shard.h"
+#include "engine/table.h"
 
 enum { START_MS = 1000000, MODEL_KEYS = 4000, VALUE_MAX = 40000 };
 
@@ -352,6 +354,99 @@ static void expired_keys_are_reclaimed_within_a_second_untouched(void **state)
     close_engine(&f);
 }
 
+static void without_active_expiry_keys_stay_until_somebody_asks(void **state)
+{
+    (void)state;
+    struct fixture f = {.random = 1};
+    open_engine(&f, 2);
+    enum { KEYS = 300 };
+    for (uint32_t i = 0; i < KEYS; i++)
+        put(&f, i, START_MS + 1000);
+    engine_active_expiry_set(f.engine, false);
+    /* Longer than deadlines can be told apart. */
+    for (int hour = 0; hour < 6; hour++) {
+        f.access.now_ms += 3600 * 1000;
+        while (engine_maintain(f.engine, f.access.now_ms))
+            ;
+    }
+    assert_int_equal(engine_key_count(f.engine, 0), KEYS);
+    char name[8192];
+    struct key key = key_number(&f, name, 7);
+    struct value value;
+    begin(&f, &key);
+    assert_int_equal(keyspace_find(&f.access, &key, &value), FIND_MISSING);
+    end(&f, &key);
+    assert_int_equal(engine_key_count(f.engine, 0), KEYS - 1);
+    engine_active_expiry_set(f.engine, true);
+    f.access.now_ms += 1000;
+    while (engine_maintain(f.engine, f.access.now_ms))
+        ;
+    assert_int_equal(engine_key_count(f.engine, 0), 0);
+    assert_true(engine_check(f.engine));
+    close_engine(&f);
+}
+
+/* Of one key after the other, less the slot in the table and the coarse deadline. */
+static size_t footprint_of(struct fixture *f, const struct key *key)
+{
+    struct footprint footprint;
+    begin(f, key);
+    assert_true(keyspace_footprint(&f->access, key, &footprint));
+    end(f, key);
+    assert_non_null(footprint.address);
+    return footprint.size - 8 - 2;
+}
+
+static void footprints_add_up_to_what_is_occupied(void **state)
+{
+    (void)state;
+    struct fixture f = {.random = 1};
+    static const size_t sizes[] = {0, 1, 100, 5000, 16383, 16384, 100000, 3000000};
+    enum { SIZES = sizeof sizes / sizeof sizes[0], KEYS = 200 };
+    char *data = calloc(1, 3000000);
+    size_t sum = 0;
+    open_engine(&f, 1);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        char name[8192], *edited;
+        struct key key = key_number(&f, name, i);
+        begin(&f, &key);
+        if (i % 5 == 4)
+            assert_int_equal(keyspace_set_integer(&f.access, &key, i), STATUS_OK);
+        else if (i % 5 == 3)
+            assert_int_equal(keyspace_edit(&f.access, &key, sizes[i % SIZES], &edited), STATUS_OK);
+        else
+            assert_int_equal(keyspace_set(&f.access, &key, bytes_of(data, sizes[i % SIZES]),
+                                          i % 2 ? EXPIRES_NEVER : START_MS + 5000, NULL),
+                             STATUS_OK);
+        end(&f, &key);
+    }
+    /* What writes have replaced is freed once readers have left. */
+    for (int round = 0; round < 20; round++) {
+        engine_thread_online(f.access.thread);
+        engine_maintain(f.engine, f.access.now_ms);
+    }
+    for (uint32_t i = 0; i < KEYS; i++) {
+        char name[8192];
+        struct key key = key_number(&f, name, i);
+        sum += footprint_of(&f, &key);
+        if (i % 5 < 3)
+            assert_true(footprint_of(&f, &key) > key.bytes.size + sizes[i % SIZES]);
+    }
+    struct engine_stats stats;
+    engine_stats(f.engine, &stats);
+    /* The rest is what the table keeps to overflow into. */
+    assert_in_range(stats.live_bytes - sum, 0, 8 * sizeof(struct bucket));
+    assert_int_equal((stats.live_bytes - sum) % sizeof(struct bucket), 0);
+    char name[8192];
+    struct footprint footprint;
+    struct key missing = key_number(&f, name, KEYS);
+    begin(&f, &missing);
+    assert_false(keyspace_footprint(&f.access, &missing, &footprint));
+    end(&f, &missing);
+    close_engine(&f);
+    free(data);
+}
+
 static void far_deadlines_beyond_the_horizon_are_kept_and_kept_exactly(void **state)
 {
     (void)state;
@@ -490,6 +585,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keyspace_behaves_as_the_model),
         cmocka_unit_test(expired_keys_are_reclaimed_within_a_second_untouched),
+        cmocka_unit_test(without_active_expiry_keys_stay_until_somebody_asks),
+        cmocka_unit_test(footprints_add_up_to_what_is_occupied),
         cmocka_unit_test(far_deadlines_beyond_the_horizon_are_kept_and_kept_exactly),
         cmocka_unit_test(flush_is_seen_at_once_and_its_memory_comes_back),
         cmocka_unit_test(a_large_table_grows_with_its_keys_and_shrinks_to_its_end),
