@@ -5,11 +5,25 @@
  * The engine keeps neither when nor how often a key was used, so two of the questions have no
  * answer but that.
  */
+#include "command/object.h"
+
 #include "command/call.h"
 #include "command/handlers.h"
 
 /* The longest string that Redis keeps in one piece with its key's object. */
 enum { EMBEDDED_SIZE_MAX = 44 };
+
+const char *object_encoding_name(const struct value *value)
+{
+    if (value->is_integer)
+        return "int";
+    return !value->in_place && value->size <= EMBEDDED_SIZE_MAX ? "embstr" : "raw";
+}
+
+uint32_t object_holder_count(const struct value *value)
+{
+    return value->blob != NULL ? blob_holder_count(value->blob) : 1;
+}
 
 /* False: there is no such key, which was answered, or `*outcome` is all there is to return. */
 static bool look(struct call *call, struct value *value, enum outcome *outcome)
@@ -28,12 +42,7 @@ enum outcome object_encoding(struct call *call)
     enum outcome outcome;
     if (!look(call, &value, &outcome))
         return outcome;
-    const char *encoding = "raw";
-    if (value.is_integer)
-        encoding = "int";
-    else if (!value.in_place && value.size <= EMBEDDED_SIZE_MAX)
-        encoding = "embstr";
-    call->reply->ops->bytes(call->reply, bytes_of_text(encoding));
+    call->reply->ops->bytes(call->reply, bytes_of_text(object_encoding_name(&value)));
     return OUTCOME_DONE;
 }
 
@@ -43,7 +52,7 @@ enum outcome object_refcount(struct call *call)
     enum outcome outcome;
     if (!look(call, &value, &outcome))
         return outcome;
-    return call_integer(call, value.blob != NULL ? blob_holder_count(value.blob) : 1);
+    return call_integer(call, object_holder_count(&value));
 }
 
 static enum outcome refuse(struct call *call, const char *why)

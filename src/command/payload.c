@@ -17,7 +17,6 @@ enum {
     PACKED = 0xc3,
     VERSION_SIZE = 2,
     CHECKSUM_SIZE = 8,
-    FOOTER_SIZE = VERSION_SIZE + CHECKSUM_SIZE,
     HEAD_SIZE_MAX = 1 + 1 + 8, /* type, form, size */
 };
 
@@ -53,9 +52,9 @@ static void store_big(char *at, uint64_t number, size_t size)
 
 bool payload_is_whole(struct bytes bytes)
 {
-    if (bytes.size < FOOTER_SIZE)
+    if (bytes.size < PAYLOAD_FOOTER_SIZE)
         return false;
-    const char *footer = bytes.data + bytes.size - FOOTER_SIZE;
+    const char *footer = bytes.data + bytes.size - PAYLOAD_FOOTER_SIZE;
     size_t checked = bytes.size - CHECKSUM_SIZE;
     return load_little(footer, VERSION_SIZE) <= PAYLOAD_VERSION_MAX &&
            load_little(footer + VERSION_SIZE, CHECKSUM_SIZE) ==
@@ -141,7 +140,7 @@ static bool take_plain(struct bytes *rest, struct payload *out)
 
 bool payload_read(struct bytes bytes, struct payload *out)
 {
-    struct bytes rest = bytes_of(bytes.data, bytes.size - FOOTER_SIZE);
+    struct bytes rest = bytes_of(bytes.data, bytes.size - PAYLOAD_FOOTER_SIZE);
     const char *type = take(&rest, 1);
     out->packed = false;
     if (type == NULL || *type != TYPE_STRING || rest.size == 0)
@@ -170,7 +169,7 @@ bool payload_read(struct bytes bytes, struct payload *out)
 
 size_t payload_room(const struct value *value)
 {
-    return HEAD_SIZE_MAX + value->size + FOOTER_SIZE;
+    return HEAD_SIZE_MAX + value->size + PAYLOAD_FOOTER_SIZE;
 }
 
 static size_t write_size(char *out, uint64_t size)
@@ -196,11 +195,31 @@ static size_t write_number(char *out, int64_t number)
     return 1 + size;
 }
 
+static bool is_number(const struct value *value)
+{
+    return value->is_integer && value->integer == (int32_t)value->integer;
+}
+
+size_t payload_value_size(const struct value *value)
+{
+    char head[HEAD_SIZE_MAX];
+    return is_number(value) ? write_number(head, value->integer)
+                            : write_size(head, value->size) + value->size;
+}
+
+size_t payload_seal(char *out, size_t size)
+{
+    store_little(out + size, PAYLOAD_VERSION, VERSION_SIZE);
+    size += VERSION_SIZE;
+    store_little(out + size, crc64(0, bytes_of(out, size)), CHECKSUM_SIZE);
+    return size + CHECKSUM_SIZE;
+}
+
 size_t payload_write(char *out, const struct value *value)
 {
     char *at = out;
     *at++ = TYPE_STRING;
-    if (value->is_integer && value->integer == (int32_t)value->integer) {
+    if (is_number(value)) {
         at += write_number(at, value->integer);
     } else {
         at += write_size(at, value->size);
@@ -208,8 +227,5 @@ size_t payload_write(char *out, const struct value *value)
             memcpy(at, value->data, value->size);
         at += value->size;
     }
-    store_little(at, PAYLOAD_VERSION, VERSION_SIZE);
-    at += VERSION_SIZE;
-    store_little(at, crc64(0, bytes_of(out, (size_t)(at - out))), CHECKSUM_SIZE);
-    return (size_t)(at - out) + CHECKSUM_SIZE;
+    return payload_seal(out, (size_t)(at - out));
 }

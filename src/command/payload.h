@@ -23,7 +23,7 @@
 #include "base/number.h"
 #include "engine/keyspace.h"
 
-enum { PAYLOAD_VERSION = 9, PAYLOAD_VERSION_MAX = 12 };
+enum { PAYLOAD_VERSION = 9, PAYLOAD_VERSION_MAX = 12, PAYLOAD_FOOTER_SIZE = 10 };
 
 /* A string that was read. Not to be copied: `text` may point into `digits`. */
 struct payload {
@@ -41,6 +41,10 @@ bool payload_read(struct bytes bytes, struct payload *out);
 
 /* Room that payload_write needs for this value. */
 size_t payload_room(const struct value *value);
+/* Bytes that the value takes between type and version. */
+size_t payload_value_size(const struct value *value);
+/* Puts version and checksum behind `size` bytes, in PAYLOAD_FOOTER_SIZE more; returns the sum. */
+size_t payload_seal(char *out, size_t size);
 /* Returns the bytes written. */
 size_t payload_write(char *out, const struct value *value);
 

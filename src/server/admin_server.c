@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * SHUTDOWN and DEBUG.
+ * SHUTDOWN and TIME.
  */
-#include "base/number.h"
+#include <stdio.h>
+
 #include "command/call.h"
 #include "os/clock.h"
 #include "server/admin.h"
 #include "server/log.h"
 #include "server/session.h"
-
-enum { SLEEP_S_MAX = 3600 };
 
 /* Like Redis, a shutdown that begins does not reply: the connection closes. */
 enum outcome admin_shutdown(struct call *call)
@@ -47,59 +46,16 @@ enum outcome admin_shutdown(struct call *call)
     return OUTCOME_DONE;
 }
 
-static bool debug_allowed(struct call *call)
+/* What absolute times of expiry are measured against. */
+enum outcome admin_time(struct call *call)
 {
-    int64_t allowed = server_of(call)->options.enable_debug_command; /* no, local, yes */
+    int64_t now_us = clock_engine_us();
+    char seconds[24], micros[24];
 
-    if (allowed == 2 || (allowed == 1 && session_local(session_of(call))))
-        return true;
-    reply_errorf(call->reply, "ERR",
-                 "DEBUG command not allowed. If the enable-debug-command option is set to "
-                 "\"local\", you can run it from a local connection, otherwise you need to set "
-                 "this option in the configuration file, and then restart the server.");
-    return false;
-}
-
-/* Stops everything its worker does, as a slow command would. */
-enum outcome admin_debug_sleep(struct call *call)
-{
-    double seconds;
-
-    if (!debug_allowed(call))
-        return OUTCOME_DONE;
-    if (!number_parse_double(call->argv[2], &seconds) || seconds < 0 || seconds > SLEEP_S_MAX)
-        return call_status(call, STATUS_NOT_FLOAT);
-    engine_thread_offline(call->client->thread);
-    clock_sleep_us((uint64_t)(seconds * 1e6));
-    engine_thread_online(call->client->thread);
-    return call_status(call, STATUS_OK);
-}
-
-enum outcome admin_debug_error(struct call *call)
-{
-    if (debug_allowed(call))
-        reply_errorf(call->reply, "ERR", "%.*s", (int)call->argv[2].size, call->argv[2].data);
+    snprintf(seconds, sizeof(seconds), "%lld", (long long)(now_us / 1000000));
+    snprintf(micros, sizeof(micros), "%lld", (long long)(now_us % 1000000));
+    call->reply->ops->list(call->reply, 2);
+    call->reply->ops->bytes(call->reply, bytes_of_text(seconds));
+    call->reply->ops->bytes(call->reply, bytes_of_text(micros));
     return OUTCOME_DONE;
-}
-
-enum outcome admin_debug_log(struct call *call)
-{
-    if (!debug_allowed(call))
-        return OUTCOME_DONE;
-    log_line(LOG_WARNING, "DEBUG LOG: %.*s", (int)call->argv[2].size, call->argv[2].data);
-    return call_status(call, STATUS_OK);
-}
-
-enum outcome admin_debug_help(struct call *call)
-{
-    static const char *const lines[] = {
-        "ERROR <string>",
-        "    Return a Redis protocol error with <string> as message.",
-        "LOG <message>",
-        "    Write <message> to the server log.",
-        "SLEEP <seconds>",
-        "    Stop the worker of this connection for <seconds>. Decimals allowed.",
-        NULL,
-    };
-    return admin_help(call, "DEBUG", lines);
 }
