@@ -64,9 +64,18 @@ void alloc_free(void *block)
 
 /* mimalloc's; NULL where malloc is somebody else's. */
 extern void mi_collect(bool force) __attribute__((weak));
+extern void mi_stats_print_out(alloc_print *print, void *argument) __attribute__((weak));
 
 void alloc_trim(void)
 {
     if (mi_collect != NULL)
         mi_collect(false);
+}
+
+bool alloc_report(alloc_print *print, void *argument)
+{
+    if (mi_stats_print_out == NULL)
+        return false;
+    mi_stats_print_out(print, argument);
+    return true;
 }

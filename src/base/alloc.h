@@ -20,6 +20,9 @@ void alloc_free(void *block);
 /* Gives the system back what has been free for a while, where the allocator does not do so of its
  * own: to be called now and then, by a thread that may wait for it. */
 void alloc_trim(void);
+/* Hands what the allocator says of itself to `print`, piece by piece. False: it says nothing. */
+typedef void alloc_print(const char *text, void *argument);
+bool alloc_report(alloc_print *print, void *argument);
 
 #if LARDER_FAULTS
 /* The `nth` allocation from now (1 is the next) fails, in any thread; 0 turns the hook off. */

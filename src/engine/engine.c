@@ -195,6 +195,9 @@ static void sum_stats(const struct engine *engine, struct engine_stats *out)
     }
     out->live_bytes += counter_get(&engine->blob_bytes);
     out->used_bytes = counter_get(&engine->pages.used_bytes);
+    /* What was freed between the readings is not told as less than nothing elsewhere. */
+    if (out->used_bytes < out->live_bytes + out->table_bytes)
+        out->used_bytes = out->live_bytes + out->table_bytes;
     out->reserve_bytes = counter_get(&engine->pages.free_pages) * PAGE_SIZE;
     for (struct epoch_record *record =
              atomic_load_explicit(&engine->epoch.records, memory_order_acquire);

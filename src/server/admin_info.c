@@ -12,6 +12,7 @@
 #include "server/admin.h"
 #include "server/command_stats.h"
 #include "server/info_commands.h"
+#include "server/memory_figures.h"
 #include "server/session.h"
 #include "server/text.h"
 
@@ -83,63 +84,44 @@ static void info_clients(struct server *server, struct buffer *out)
                 "pubsub_clients:0\r\nclients_in_timeout_table:0\r\n");
 }
 
-static double share(uint64_t part, uint64_t whole)
-{
-    return whole > 0 ? (double)part / (double)whole : 0;
-}
-
 /* What a general allocator would say of itself, of the pages that hold the data. */
-static void info_allocator(const struct engine_stats *stats, uint64_t resident, struct buffer *out)
+static void info_allocator(const struct memory_figures *figures, struct buffer *out)
 {
-    uint64_t allocated = stats->live_bytes + stats->table_bytes;
-    uint64_t mapped = stats->used_bytes + stats->reserve_bytes;
+    uint64_t allocated = figures->allocated, used = figures->used, mapped = figures->mapped;
+    uint64_t resident = figures->resident;
 
     text_append(out, "allocator_allocated:%llu\r\nallocator_active:%llu\r\n", LLU(allocated),
-                LLU(stats->used_bytes));
+                LLU(used));
     text_append(out, "allocator_resident:%llu\r\nallocator_frag_ratio:%.2f\r\n", LLU(mapped),
-                share(stats->used_bytes, allocated));
+                memory_ratio(used, allocated));
     text_append(out, "allocator_frag_bytes:%lld\r\nallocator_rss_ratio:%.2f\r\n",
-                (long long)(stats->used_bytes - allocated), share(mapped, stats->used_bytes));
+                (long long)(used - allocated), memory_ratio(mapped, used));
     text_append(out, "allocator_rss_bytes:%lld\r\nrss_overhead_ratio:%.2f\r\n",
-                (long long)(mapped - stats->used_bytes), share(resident, mapped));
+                (long long)(mapped - used), memory_ratio(resident, mapped));
     text_append(out, "rss_overhead_bytes:%lld\r\nmem_fragmentation_ratio:%.2f\r\n",
-                (long long)(resident - mapped), share(resident, stats->used_bytes));
-    text_append(out, "mem_fragmentation_bytes:%lld\r\n", (long long)(resident - stats->used_bytes));
-}
-
-static uint64_t output_bytes(struct server *server)
-{
-    uint64_t bytes = 0;
-
-    for (uint32_t i = 0; i < server->worker_count; i++) {
-        struct loop_stats loop;
-
-        loop_stats(server->workers[i].loop, &loop);
-        bytes += loop.output_bytes;
-    }
-    return bytes;
+                (long long)(resident - mapped), memory_ratio(resident, used));
+    text_append(out, "mem_fragmentation_bytes:%lld\r\n", (long long)(resident - used));
 }
 
 static void info_memory(struct server *server, struct buffer *out)
 {
-    struct engine_stats stats;
-    uint64_t limit = engine_memory_max(server->engine), resident = os_resident_bytes();
-    uint64_t output = output_bytes(server);
+    struct memory_figures figures;
     char *policy = options_show(&server->options, option_find(BYTES("maxmemory-policy")));
 
-    engine_stats(server->engine, &stats);
-    uint64_t used = server_used_bytes(server, &stats), peak = atomic_load(&server->used_peak_bytes);
+    memory_figures_take(server, &figures);
+    const struct engine_stats *stats = &figures.engine;
+    uint64_t used = figures.used, dataset = stats->live_bytes, output = figures.client_output;
     text_append(out, "used_memory:%llu\r\n", LLU(used));
     human(out, "used_memory_human", used);
-    text_append(out, "used_memory_rss:%llu\r\n", LLU(resident));
-    human(out, "used_memory_rss_human", resident);
-    text_append(out, "used_memory_peak:%llu\r\n", LLU(peak));
-    human(out, "used_memory_peak_human", peak);
-    text_append(out, "used_memory_peak_perc:%.2f%%\r\n", 100 * share(used, peak));
+    text_append(out, "used_memory_rss:%llu\r\n", LLU(figures.resident));
+    human(out, "used_memory_rss_human", figures.resident);
+    text_append(out, "used_memory_peak:%llu\r\n", LLU(figures.peak));
+    human(out, "used_memory_peak_human", figures.peak);
+    text_append(out, "used_memory_peak_perc:%.2f%%\r\n", 100 * memory_ratio(used, figures.peak));
     text_append(out, "used_memory_overhead:%llu\r\nused_memory_startup:%llu\r\n",
-                LLU(used - stats.live_bytes), LLU(server->startup_bytes));
+                LLU(used - dataset), LLU(figures.startup));
     text_append(out, "used_memory_dataset:%llu\r\nused_memory_dataset_perc:%.2f%%\r\n",
-                LLU(stats.live_bytes), 100 * share(stats.live_bytes, used));
+                LLU(dataset), 100 * memory_ratio(dataset, used));
     text_append(out, "total_system_memory:%llu\r\n", LLU(os_memory_limit_bytes()));
     human(out, "total_system_memory_human", os_memory_limit_bytes());
     text_append(out, "%s",
@@ -149,10 +131,10 @@ static void info_memory(struct server *server, struct buffer *out)
                 "used_memory_vm_total:0\r\nused_memory_vm_total_human:0B\r\n"
                 "used_memory_functions:0\r\nused_memory_scripts:0\r\n"
                 "used_memory_scripts_human:0B\r\n");
-    text_append(out, "maxmemory:%llu\r\n", LLU(limit));
-    human(out, "maxmemory_human", limit);
+    text_append(out, "maxmemory:%llu\r\n", LLU(figures.limit));
+    human(out, "maxmemory_human", figures.limit);
     text_append(out, "maxmemory_policy:%s\r\n", policy != NULL ? policy : "");
-    info_allocator(&stats, resident, out);
+    info_allocator(&figures, out);
     text_append(out, "mem_not_counted_for_evict:%llu\r\nmem_clients_normal:%llu\r\n", LLU(output),
                 LLU(output));
     text_append(out, "mem_clients_output:%llu\r\nmem_allocator:larder\r\n", LLU(output));
@@ -161,7 +143,7 @@ static void info_memory(struct server *server, struct buffer *out)
                 "mem_clients_slaves:0\r\nmem_cluster_links:0\r\nmem_aof_buffer:0\r\n"
                 "active_defrag_running:0\r\nlazyfree_pending_objects:0\r\nlazyfreed_objects:0\r\n");
     text_append(out, "table_bytes:%llu\r\nretired_bytes:%llu\r\nreserve_bytes:%llu\r\n",
-                LLU(stats.table_bytes), LLU(stats.retired_bytes), LLU(stats.reserve_bytes));
+                LLU(stats->table_bytes), LLU(stats->retired_bytes), LLU(stats->reserve_bytes));
     alloc_free(policy);
 }
 

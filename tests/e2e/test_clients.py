@@ -150,7 +150,7 @@ def test_command_tells_about_commands(server):
     assert cli(server, "COMMAND", "GETKEYS", "MSET", "a", "1", "b", "2") == "a\nb"
     with pytest.raises(redis.ResponseError, match="unknown subcommand 'X'. Try CLIENT HELP."):
         client.execute_command("CLIENT", "X")
-    for parent in "CLIENT", "COMMAND", "CONFIG", "DEBUG", "FUNCTION":
+    for parent in "CLIENT", "COMMAND", "CONFIG", "DEBUG", "FUNCTION", "MEMORY":
         assert cli(server, parent, "HELP").split("\n")[-2] == "HELP"
 
 
