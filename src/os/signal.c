@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signals on Linux. State: the one handler of the process.
+ * Signals on Linux. State: the handlers of the process.
  */
 #include "os/signal.h"
 
@@ -10,31 +10,44 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*_Atomic user_handler)(enum signal_kind kind);
+static void (*_Atomic hangup_handler)(void);
+static void (*_Atomic stop_handler)(void);
 
 static void run_handler(int number)
 {
     int saved = errno;
-    void (*handler)(enum signal_kind kind) = atomic_load(&user_handler);
-    handler(number == SIGHUP ? SIGNAL_HANGUP : SIGNAL_STOP);
+    void (*handler)(void) = atomic_load(number == SIGHUP ? &hangup_handler : &stop_handler);
+    handler();
     errno = saved;
 }
 
-void signal_ignore_pipe(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-}
-
-void signal_catch(void (*handler)(enum signal_kind kind))
+static void catch_signal(int number)
 {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    atomic_store(&user_handler, handler);
     action.sa_handler = run_handler;
     action.sa_flags = SA_RESTART;
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    sigaction(number, &action, NULL);
+}
+
+void signal_ignore_harmless(void)
+{
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGUSR1, SIG_IGN);
+    signal(SIGUSR2, SIG_IGN);
+}
+
+void signal_catch_hangup(void (*handler)(void))
+{
+    atomic_store(&hangup_handler, handler);
+    catch_signal(SIGHUP);
+}
+
+void signal_catch_stop(void (*handler)(void))
+{
+    atomic_store(&stop_handler, handler);
+    catch_signal(SIGTERM);
+    catch_signal(SIGINT);
 }
 
 void signal_exit_now(int code)

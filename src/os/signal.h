@@ -5,17 +5,14 @@
 #ifndef LARDER_OS_SIGNAL_H
 #define LARDER_OS_SIGNAL_H
 
-enum signal_kind {
-    SIGNAL_STOP,  /* SIGTERM, SIGINT */
-    SIGNAL_HANGUP /* SIGHUP */
-};
-
-/* Writing to a peer that left is an answer, not a reason to die. */
-void signal_ignore_pipe(void);
-/* From now on `handler` runs for these signals, inside a signal handler on any thread: it may only
- * touch lock-free atomics and call what says that signal handlers may (loop_stop,
- * signal_exit_now). */
-void signal_catch(void (*handler)(enum signal_kind kind));
+/* SIGPIPE: writing to a peer that left is an answer, not a reason to die. SIGUSR1 and SIGUSR2,
+ * which mean nothing here and would end the process. */
+void signal_ignore_harmless(void);
+/* From now on `handler` runs for SIGHUP, or for SIGTERM and SIGINT, inside a signal handler on any
+ * thread: it may only touch lock-free atomics and call what says that signal handlers may
+ * (signal_exit_now, for one). */
+void signal_catch_hangup(void (*handler)(void));
+void signal_catch_stop(void (*handler)(void));
 /* Ends the process at once, without cleaning up. From signal handlers too. */
 void signal_exit_now(int code) __attribute__((noreturn));
 

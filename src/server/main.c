@@ -17,12 +17,13 @@
 static struct server server;
 static _Atomic int stop_signals;
 
-static void on_signal(enum signal_kind kind)
+static void on_hangup(void)
 {
-    if (kind == SIGNAL_HANGUP) {
-        server_note_hangup(&server);
-        return;
-    }
+    server_note_hangup(&server);
+}
+
+static void on_stop(void)
+{
     if (atomic_fetch_add(&stop_signals, 1) > 0)
         signal_exit_now(1); /* asked twice: now */
     server_ask_stop(&server, SERVER_STOPS);
@@ -47,11 +48,12 @@ static int run(void)
 {
     int code = 1;
 
-    signal_ignore_pipe();
-    signal_catch(on_signal);
+    signal_catch_stop(on_stop);
     if (server_start(&server)) {
         server_run(&server);
         code = 0;
+    } else if (server_stopping(&server)) {
+        code = 0; /* asked to before it had started */
     }
     server_end(&server);
     if (code == 0)
@@ -64,6 +66,9 @@ int main(int argc, char **argv, char **environment)
     char message[OPTION_MESSAGE_SIZE];
     int code = 2;
 
+    /* While options are read a stop may end the process as it likes, but nothing else may. */
+    signal_ignore_harmless();
+    signal_catch_hangup(on_hangup);
     process_standard_files_open();
     if (admin_tables_add() != STATUS_OK || options_init(&server.options) != STATUS_OK) {
         fprintf(stderr, "larder: memory is out\n");

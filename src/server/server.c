@@ -19,7 +19,7 @@
 #include "server/worker.h"
 
 enum {
-    LISTEN_ATTEMPTS = 20,
+    LISTEN_PATIENCE_MS = 1000,
     LISTEN_INTERVAL_MS = 50,
     SAMPLE_INTERVAL_MS = 1000,
     DRAIN_POLL_MS = 100,
@@ -78,27 +78,30 @@ static bool add_listener(struct server *server, const char *address, bool tcp)
     struct options *options = &server->options;
     uint32_t backlog = (uint32_t)options->tcp_backlog;
     char message[512];
-    enum io_error error = IO_IN_USE;
+    uint64_t end_ns = clock_monotonic_ns() + LISTEN_PATIENCE_MS * UINT64_C(1000000);
 
     if (server->listener_count == SERVER_LISTENERS_MAX) {
         log_line(LOG_WARNING, "too many addresses to listen on: at most %d", SERVER_LISTENERS_MAX);
         return false;
     }
-    for (int attempt = 0; error == IO_IN_USE && attempt < LISTEN_ATTEMPTS; attempt++) {
+    while (!server_stopping(server)) {
         struct listener *listener = &server->listeners[server->listener_count];
+        enum io_error error = tcp ? listener_open_tcp(address, (uint16_t)options->port, backlog,
+                                                      listener, message, sizeof(message))
+                                  : listener_open_unix(address, (uint32_t)options->unixsocketperm,
+                                                       backlog, listener, message, sizeof(message));
 
-        if (attempt > 0)
-            clock_sleep_us(LISTEN_INTERVAL_MS * 1000);
-        error = tcp ? listener_open_tcp(address, (uint16_t)options->port, backlog, listener,
-                                        message, sizeof(message))
-                    : listener_open_unix(address, (uint32_t)options->unixsocketperm, backlog,
-                                         listener, message, sizeof(message));
         if (error == IO_OK) {
             server->listener_count++;
             return true;
         }
+        if (error != IO_IN_USE || clock_monotonic_ns() >= end_ns) {
+            log_line(LOG_WARNING, "%s", message);
+            return false;
+        }
+        signal_wait(&server->wake, LISTEN_INTERVAL_MS);
     }
-    log_line(LOG_WARNING, "%s", message);
+    log_line(LOG_NOTICE, "stopping");
     return false;
 }
 
@@ -344,6 +347,11 @@ void server_ask_stop(struct server *server, enum server_stop how)
     signal_raise(&server->wake);
 }
 
+bool server_stopping(const struct server *server)
+{
+    return atomic_load(&server->stop) != SERVER_RUNS;
+}
+
 void server_note_hangup(struct server *server)
 {
     atomic_store(&server->hung_up, true);
@@ -425,7 +433,7 @@ void server_run(struct server *server)
 {
     struct sample last = {.at_ns = clock_monotonic_ns()};
 
-    while (atomic_load(&server->stop) == SERVER_RUNS) {
+    while (!server_stopping(server)) {
         signal_wait(&server->wake, SAMPLE_INTERVAL_MS);
         if (atomic_exchange(&server->hung_up, false))
             server_reload(server);

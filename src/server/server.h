@@ -77,7 +77,8 @@ struct server {
     struct server_totals baseline; /* totals at CONFIG RESETSTAT */
 };
 
-/* Options are loaded already. Logs what is wrong and returns false. */
+/* Options are loaded already. Logs what is wrong and returns false; false as well when asked to
+ * stop while it waits. */
 bool server_start(struct server *server);
 /* Until somebody asks to stop and everything is closed. */
 void server_run(struct server *server);
@@ -86,6 +87,7 @@ void server_end(struct server *server);
 
 /* From any thread and from signal handlers. */
 void server_ask_stop(struct server *server, enum server_stop how);
+bool server_stopping(const struct server *server);
 /* SIGHUP: remembered, and acted on by the main thread. */
 void server_note_hangup(struct server *server);
 
