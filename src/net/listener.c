@@ -69,25 +69,51 @@ static const char *unix_remedy(enum io_error error)
     }
 }
 
+/* With the folder locked: otherwise two who find the same dead socket could each remove what the
+ * other has just made, and one that is bound but does not listen yet would look dead. */
+static enum io_error take_path(const char *path, uint32_t mode, uint32_t backlog,
+                               struct listener *out, const char **problem)
+{
+    enum io_error error = socket_listen_unix(path, mode, backlog, &out->fd, &out->file);
+    if (error != IO_IN_USE)
+        return error;
+    switch (socket_probe_unix(path)) {
+    case IO_OK:
+        *problem = "another server answers there: stop that one or choose another path";
+        return IO_IN_USE;
+    case IO_INVALID:
+        *problem = "a file that is no socket is there: remove it or choose another path";
+        return IO_INVALID;
+    case IO_REFUSED:
+        socket_remove_unix(path);
+        break;
+    case IO_MISSING:
+        break;
+    default:
+        return error;
+    }
+    return socket_listen_unix(path, mode, backlog, &out->fd, &out->file);
+}
+
 enum io_error listener_open_unix(const char *path, uint32_t mode, uint32_t backlog,
                                  struct listener *out, char *message, size_t message_size)
 {
+    const char *problem = NULL;
+    int lock = -1;
     memset(out, 0, sizeof *out);
     out->kind = LISTENER_UNIX;
-    enum io_error error = socket_listen_unix(path, mode, backlog, &out->fd);
-    if (error == IO_IN_USE) {
-        enum io_error who = socket_probe_unix(path);
-        if (who == IO_INVALID || who == IO_OK) {
-            snprintf(message, message_size, "cannot listen on %s: %s", path,
-                     who == IO_OK
-                         ? "another server answers there: stop that one or choose another path"
-                         : "a file that is no socket is there: remove it or choose another path");
-            return who == IO_OK ? IO_IN_USE : IO_INVALID;
-        }
-        if (who == IO_REFUSED)
-            socket_remove_unix(path);
-        if (who == IO_REFUSED || who == IO_MISSING)
-            error = socket_listen_unix(path, mode, backlog, &out->fd);
+    /* A folder that cannot be opened, because it may only be passed through, for one, is used
+     * without a lock. */
+    enum io_error error = socket_lock_folder(path, &lock);
+    if (error == IO_IN_USE)
+        problem = "another process holds the lock of its folder";
+    else
+        error = take_path(path, mode, backlog, out, &problem);
+    if (lock >= 0)
+        socket_close(lock);
+    if (problem != NULL) {
+        snprintf(message, message_size, "cannot listen on %s: %s", path, problem);
+        return error;
     }
     if (error != IO_OK) {
         snprintf(message, message_size, "cannot listen on %s: %s; %s", path, io_error_text(error),
@@ -100,10 +126,19 @@ enum io_error listener_open_unix(const char *path, uint32_t mode, uint32_t backl
 
 void listener_close(struct listener *listener)
 {
+    int lock = -1;
     if (listener->fd < 0)
         return;
+    /* The path may have been removed by hand and taken by a successor. While this socket is open no
+     * other file can have its number; without the lock only what happens between looking and
+     * removing would be missed. */
+    if (listener->kind == LISTENER_UNIX) {
+        (void)socket_lock_folder(listener->address, &lock);
+        if (socket_is_file(listener->address, &listener->file))
+            socket_remove_unix(listener->address);
+    }
     socket_close(listener->fd);
     listener->fd = -1;
-    if (listener->kind == LISTENER_UNIX)
-        socket_remove_unix(listener->address);
+    if (lock >= 0)
+        socket_close(lock);
 }

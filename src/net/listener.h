@@ -17,8 +17,9 @@ enum listener_kind { LISTENER_TCP, LISTENER_UNIX };
 struct listener {
     enum listener_kind kind;
     int fd;
-    uint16_t port;     /* TCP: as bound */
-    char address[128]; /* as text: "127.0.0.1", "::1", or the socket's path */
+    uint16_t port;           /* TCP: as bound */
+    char address[128];       /* as text: "127.0.0.1", "::1", or the socket's path */
+    struct socket_file file; /* unix: what this listener made of the path */
     void *owner;
 };
 
@@ -27,11 +28,11 @@ struct listener {
  * IO_IN_USE may pass by itself when whoever has it is just ending. */
 enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
                                 struct listener *out, char *message, size_t message_size) MUST_USE;
-/* Replaces a dead socket file; refuses one that somebody answers on, and other files. `mode`: its
- * permissions, 0 leaves the umask's. */
+/* Replaces a dead socket file; refuses one that somebody answers on, and other files. Of several
+ * who find it dead at once, one gets it. `mode`: its permissions, 0 leaves the umask's. */
 enum io_error listener_open_unix(const char *path, uint32_t mode, uint32_t backlog,
                                  struct listener *out, char *message, size_t message_size) MUST_USE;
-/* Removes a unix socket's file. */
+/* Removes a unix socket's file, unless it has become another's. */
 void listener_close(struct listener *listener);
 
 #endif

@@ -7,10 +7,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -216,9 +218,16 @@ static bool unix_name(const char *path, struct sockaddr_un *out)
     return true;
 }
 
-enum io_error socket_listen_unix(const char *path, uint32_t mode, uint32_t backlog, int *out_fd)
+static struct socket_file file_of(const struct stat *file)
+{
+    return (struct socket_file){(uint64_t)file->st_dev, (uint64_t)file->st_ino};
+}
+
+enum io_error socket_listen_unix(const char *path, uint32_t mode, uint32_t backlog, int *out_fd,
+                                 struct socket_file *out_file)
 {
     struct sockaddr_un name;
+    struct stat file;
     if (!unix_name(path, &name))
         return IO_INVALID;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -230,7 +239,8 @@ enum io_error socket_listen_unix(const char *path, uint32_t mode, uint32_t backl
     if ((mode != 0 && fchmod(fd, mode) != 0) ||
         bind(fd, (struct sockaddr *)&name, sizeof name) != 0) {
         error = io_error_from(errno);
-    } else if ((mode != 0 && chmod(path, mode) != 0) || listen(fd, (int)backlog) != 0) {
+    } else if ((mode != 0 && chmod(path, mode) != 0) || listen(fd, (int)backlog) != 0 ||
+               lstat(path, &file) != 0) {
         error = io_error_from(errno);
         unlink(path);
     }
@@ -239,6 +249,7 @@ enum io_error socket_listen_unix(const char *path, uint32_t mode, uint32_t backl
         return error;
     }
     *out_fd = fd;
+    *out_file = file_of(&file);
     return IO_OK;
 }
 
@@ -264,6 +275,32 @@ enum io_error socket_probe_unix(const char *path)
 void socket_remove_unix(const char *path)
 {
     unlink(path);
+}
+
+bool socket_is_file(const char *path, const struct socket_file *file)
+{
+    struct stat found;
+    if (lstat(path, &found) != 0)
+        return false;
+    struct socket_file there = file_of(&found);
+    return there.device == file->device && there.inode == file->inode;
+}
+
+enum io_error socket_lock_folder(const char *path, int *out_fd)
+{
+    char copy[sizeof(struct sockaddr_un)];
+    if (strlen(path) >= sizeof copy)
+        return IO_INVALID;
+    int fd = open(dirname(strcpy(copy, path)), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return io_error_from(errno);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        enum io_error error = errno == EWOULDBLOCK ? IO_IN_USE : io_error_from(errno);
+        close(fd);
+        return error;
+    }
+    *out_fd = fd;
+    return IO_OK;
 }
 
 void socket_address_text(int fd, bool peer, char out[SOCKET_ADDRESS_SIZE])

@@ -60,13 +60,25 @@ enum io_error socket_set_keepalive(int fd, uint32_t silence_s);
  * small replies at once and keep little unsent data in the kernel. */
 enum io_error socket_listen_tcp(const char *address, uint16_t port, uint32_t backlog, int *out_fd,
                                 uint16_t *out_port);
+/* Which file a path leads to, as long as something holds it open. */
+struct socket_file {
+    uint64_t device, inode;
+};
+
 /* IO_IN_USE when the path exists. `mode`: its permissions, 0 leaves the umask's. IO_INVALID: the
  * path is too long. */
-enum io_error socket_listen_unix(const char *path, uint32_t mode, uint32_t backlog, int *out_fd);
+enum io_error socket_listen_unix(const char *path, uint32_t mode, uint32_t backlog, int *out_fd,
+                                 struct socket_file *out_file);
 /* Who is behind a path: IO_OK somebody answers, IO_REFUSED a dead socket, IO_MISSING nothing,
  * IO_INVALID not a socket, or why it cannot be told. */
 enum io_error socket_probe_unix(const char *path);
+/* Removes what is there. */
 void socket_remove_unix(const char *path);
+/* Whether it leads there. */
+bool socket_is_file(const char *path, const struct socket_file *file);
+/* Keeps others who call this from the names in the folder of `path` until `*out_fd` is closed.
+ * IO_IN_USE: another holds it now. Anything else: it cannot be locked. */
+enum io_error socket_lock_folder(const char *path, int *out_fd);
 /* "127.0.0.1:6379", "[::1]:6379", or a unix socket's path; of the far end or of our own. */
 void socket_address_text(int fd, bool peer, char out[SOCKET_ADDRESS_SIZE]);
 

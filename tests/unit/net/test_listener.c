@@ -11,11 +11,14 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/listener.h"
@@ -157,6 +160,89 @@ static void test_a_dead_socket_is_replaced_and_a_live_one_is_not(void **state)
     listener_close(&second);
 }
 
+static void test_closing_leaves_the_socket_of_a_successor(void **state)
+{
+    (void)state;
+    struct listener first, second;
+    struct stat file;
+    assert_int_equal(open_unix(0, &first), IO_OK);
+    unlink(path); /* by hand, while its server goes on */
+    assert_int_equal(open_unix(0, &second), IO_OK);
+    listener_close(&first);
+    assert_int_equal(stat(path, &file), 0);
+    assert_int_equal(socket_probe_unix(path), IO_OK);
+    listener_close(&second);
+    assert_int_not_equal(stat(path, &file), 0);
+    listener_close(&second); /* once is enough */
+}
+
+static void test_a_folder_that_another_has_locked_is_tried_later(void **state)
+{
+    (void)state;
+    struct listener listener;
+    struct stat file;
+    int lock;
+    assert_int_equal(socket_lock_folder(path, &lock), IO_OK);
+    assert_int_equal(open_unix(0, &listener), IO_IN_USE);
+    assert_non_null(strstr(message, "lock of its folder"));
+    assert_int_not_equal(stat(path, &file), 0);
+    socket_close(lock);
+    assert_int_equal(open_unix(0, &listener), IO_OK);
+    /* Closing does not wait for others. */
+    assert_int_equal(socket_lock_folder(path, &lock), IO_OK);
+    listener_close(&listener);
+    assert_int_not_equal(stat(path, &file), 0);
+    socket_close(lock);
+}
+
+/* Many processes want the dead socket; one gets it, and stays reachable whatever the others do. */
+static void test_of_several_who_find_a_dead_socket_one_gets_it(void **state)
+{
+    (void)state;
+    enum { RIVALS = 8, ROUNDS = 20 };
+    for (int round = 0; round < ROUNDS; round++) {
+        struct listener dead;
+        int go[2], told[2], winners = 0;
+        pid_t children[RIVALS];
+        char byte;
+        assert_int_equal(open_unix(0, &dead), IO_OK);
+        close(dead.fd);
+        assert_int_equal(pipe(go) | pipe(told), 0);
+        for (int i = 0; i < RIVALS; i++) {
+            if ((children[i] = fork()) != 0)
+                continue;
+            struct listener listener;
+            enum io_error error;
+            close(go[1]);
+            (void)!read(go[0], &byte, 1);
+            do /* as the server does for a while */
+                error = open_unix(0, &listener);
+            while (error == IO_IN_USE && strstr(message, "lock of its folder") != NULL);
+            byte = error == IO_OK ? 'w' : error == IO_IN_USE ? 'l' : 'x';
+            (void)!write(told[1], &byte, 1);
+            if (error == IO_OK)
+                pause(); /* serves until all have been heard */
+            _exit(0);
+        }
+        close(go[0]);
+        close(go[1]);
+        for (int i = 0; i < RIVALS; i++) {
+            assert_int_equal(read(told[0], &byte, 1), 1);
+            assert_int_not_equal(byte, 'x');
+            winners += byte == 'w';
+        }
+        assert_int_equal(winners, 1);
+        assert_int_equal(socket_probe_unix(path), IO_OK);
+        for (int i = 0; i < RIVALS; i++) {
+            kill(children[i], SIGKILL);
+            waitpid(children[i], NULL, 0);
+        }
+        close(told[0]);
+        close(told[1]);
+    }
+    unlink(path);
+}
+
 static void test_other_files_are_never_replaced(void **state)
 {
     (void)state;
@@ -189,7 +275,10 @@ static void test_a_path_that_is_too_long_or_leads_nowhere_is_explained(void **st
 
 int main(void)
 {
-    snprintf(path, sizeof path, "/tmp/larder-listener-%d", (int)getpid());
+    char folder[] = "/tmp/larder-listener-XXXXXX";
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    snprintf(path, sizeof path, "%s/socket", folder);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_port_zero_is_chosen_by_the_system_and_told),
         cmocka_unit_test(test_localhost_and_star_are_ipv4),
@@ -199,8 +288,13 @@ int main(void)
         cmocka_unit_test(test_accepted_tcp_connections_send_at_once_and_keep_little_unsent),
         cmocka_unit_test(test_a_unix_socket_has_the_mode_asked_for_and_goes_with_its_listener),
         cmocka_unit_test(test_a_dead_socket_is_replaced_and_a_live_one_is_not),
+        cmocka_unit_test(test_closing_leaves_the_socket_of_a_successor),
+        cmocka_unit_test(test_a_folder_that_another_has_locked_is_tried_later),
+        cmocka_unit_test(test_of_several_who_find_a_dead_socket_one_gets_it),
         cmocka_unit_test(test_other_files_are_never_replaced),
         cmocka_unit_test(test_a_path_that_is_too_long_or_leads_nowhere_is_explained),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    rmdir(folder);
+    return failed;
 }
