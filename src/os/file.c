@@ -81,10 +81,10 @@ static bool write_all(int fd, const char *data, size_t size)
     return true;
 }
 
-/* A complete and durable file at `path`, which must not be there, like `old` in owner and
- * permissions. */
+/* A complete and durable file at `path`, like `old` in owner and permissions. */
 static bool write_beside(const char *path, const struct stat *old, const char *data, size_t size)
 {
+    unlink(path); /* left by one that was interrupted */
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
     if (fd < 0)
@@ -116,27 +116,55 @@ static bool sync_folder(char *path)
     return good;
 }
 
+/* Puts a file of these permissions at `path`, in one step. */
+static enum status put(char *path, const struct stat *like, const char *data, size_t size,
+                       const char **why)
+{
+    char beside[PATH_MAX + 8];
+
+    snprintf(beside, sizeof(beside), "%s.new", path);
+    if (!write_beside(beside, like, data, size) || rename(beside, path) != 0) {
+        *why = strerror(errno);
+        unlink(beside);
+        return STATUS_SYSTEM;
+    }
+    if (!sync_folder(path)) {
+        *why = strerror(errno);
+        return STATUS_SYSTEM;
+    }
+    return STATUS_OK;
+}
+
 enum status file_replace(const char *path, const char *data, size_t size, const char **why)
 {
-    char real[PATH_MAX], beside[PATH_MAX + 8];
+    char real[PATH_MAX];
     struct stat old;
 
     if (realpath(path, real) == NULL || stat(real, &old) != 0) {
         *why = strerror(errno);
         return STATUS_SYSTEM;
     }
-    snprintf(beside, sizeof(beside), "%s.new", real);
-    unlink(beside); /* left by one that was interrupted */
-    if (!write_beside(beside, &old, data, size) || rename(beside, real) != 0) {
-        *why = strerror(errno);
-        unlink(beside);
+    return put(real, &old, data, size, why);
+}
+
+enum status file_write(const char *path, const char *data, size_t size, const char **why)
+{
+    struct stat like = {.st_mode = 0644, .st_uid = geteuid(), .st_gid = getegid()};
+    char copy[PATH_MAX];
+
+    if (strlen(path) >= sizeof(copy)) {
+        *why = strerror(ENAMETOOLONG);
         return STATUS_SYSTEM;
     }
-    if (!sync_folder(real)) {
-        *why = strerror(errno);
-        return STATUS_SYSTEM;
-    }
-    return STATUS_OK;
+    return put(strcpy(copy, path), &like, data, size, why);
+}
+
+enum status file_remove(const char *path, const char **why)
+{
+    if (unlink(path) == 0 || errno == ENOENT)
+        return STATUS_OK;
+    *why = strerror(errno);
+    return STATUS_SYSTEM;
 }
 
 enum status file_each_match(const char *pattern, bool (*visit)(void *argument, const char *path),

@@ -22,6 +22,10 @@ enum status file_read(const char *path, size_t size_max, char **out, size_t *out
  * old one stays, unless all that failed was to make the new one durable. */
 enum status file_replace(const char *path, const char *data, size_t size, const char **why)
     MUST_USE;
+/* A new file that all may read, in the place of any that is there, by the same steps. */
+enum status file_write(const char *path, const char *data, size_t size, const char **why) MUST_USE;
+/* One that is gone already is no failure. */
+enum status file_remove(const char *path, const char **why) MUST_USE;
 /* Visits, in alphabetical order, the files whose names fit a pattern of the shell; a path without
  * `*`, `?` and `[` is visited whether or not it is there. `*out_all` is false when a visit was,
  * which ends it. */

@@ -23,7 +23,8 @@ enum {
     LISTEN_INTERVAL_MS = 50,
     SAMPLE_INTERVAL_MS = 1000,
     DRAIN_POLL_MS = 100,
-    DRIFT_WARNING_MS = 1000
+    DRIFT_WARNING_MS = 1000,
+    LISTENING_TEXT_SIZE = 700
 };
 
 /* ---- starting */
@@ -207,25 +208,33 @@ static bool start_workers(struct server *server)
     return true;
 }
 
-static void announce(struct server *server)
+/* Where it listens, as the log and systemd are told. */
+static void listening_text(const struct server *server, char *out, size_t out_size)
 {
-    char where[700] = "";
-    size_t size = 0;
+    size_t size = (size_t)snprintf(out, out_size, "ready to accept connections on ");
 
-    for (uint32_t i = 0; i < server->listener_count && size < sizeof(where); i++) {
+    for (uint32_t i = 0; i < server->listener_count && size < out_size; i++) {
         const struct listener *listener = &server->listeners[i];
         const char *separator = i > 0 ? ", " : "";
 
         if (listener->kind == LISTENER_UNIX)
-            size += (size_t)snprintf(where + size, sizeof(where) - size, "%s%s", separator,
-                                     listener->address);
+            size +=
+                (size_t)snprintf(out + size, out_size - size, "%s%s", separator, listener->address);
         else
             size +=
-                (size_t)snprintf(where + size, sizeof(where) - size,
+                (size_t)snprintf(out + size, out_size - size,
                                  strchr(listener->address, ':') != NULL ? "%s[%s]:%u" : "%s%s:%u",
                                  separator, listener->address, listener->port);
     }
-    log_line(LOG_NOTICE, "ready to accept connections on %s", where);
+}
+
+static void announce(struct server *server)
+{
+    char text[LISTENING_TEXT_SIZE];
+
+    listening_text(server, text, sizeof(text));
+    log_line(LOG_NOTICE, "%s", text);
+    service_ready(server, text);
 }
 
 /* Tells this run of the server from any other. */
@@ -248,7 +257,8 @@ bool server_start(struct server *server)
     if (!protected_mode_allows(server))
         return false;
     server_clients_fit(server, options);
-    if (!start_engine(server) || !start_listening(server) || !start_workers(server))
+    if (!start_engine(server) || !start_listening(server) || !start_workers(server) ||
+        !service_begin(server))
         return false;
     log_line(LOG_NOTICE, "larder %s: process %llu, %u workers on %s, %llu MB for data",
              LARDER_VERSION, (unsigned long long)process_id(), server->worker_count,
@@ -403,6 +413,7 @@ static void sample(struct server *server, struct sample *last)
     server_used_bytes(server, &stats);
     log_tell_lost();
     sample_keeper(server);
+    service_heartbeat(server);
     int64_t drift_ms = clock_wall_ms() - clock_engine_ms();
     bool drifts = drift_ms > DRIFT_WARNING_MS || drift_ms < -DRIFT_WARNING_MS;
     if (drifts && !last->drifts)
@@ -429,6 +440,20 @@ static void drain(struct server *server)
         log_line(LOG_WARNING, "closing %u connections that have not taken their replies", left);
 }
 
+static void reload(struct server *server)
+{
+    char text[LISTENING_TEXT_SIZE];
+
+    service_reloading(server);
+    if (server_reload(server)) {
+        listening_text(server, text, sizeof(text));
+        service_ready(server, text);
+    } else {
+        service_ready(server, "goes on with the configuration it had: the log says what is wrong "
+                              "with the new one");
+    }
+}
+
 void server_run(struct server *server)
 {
     struct sample last = {.at_ns = clock_monotonic_ns()};
@@ -436,10 +461,11 @@ void server_run(struct server *server)
     while (!server_stopping(server)) {
         signal_wait(&server->wake, SAMPLE_INTERVAL_MS);
         if (atomic_exchange(&server->hung_up, false))
-            server_reload(server);
+            reload(server);
         sample(server, &last);
     }
     log_line(LOG_NOTICE, "stopping");
+    service_stopping(server);
     drain(server);
     for (uint32_t i = 0; i < server->worker_count; i++)
         worker_stop(&server->workers[i]);
@@ -458,6 +484,7 @@ void server_end(struct server *server)
     slowlog_reset(&server->slowlog);
     for (uint32_t i = 0; i < server->listener_count; i++)
         listener_close(&server->listeners[i]);
+    service_end(server);
     if (server->engine != NULL)
         engine_destroy(server->engine);
 }

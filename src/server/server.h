@@ -19,6 +19,7 @@
 #include "os/thread.h"
 #include "server/latency.h"
 #include "server/options.h"
+#include "server/service.h"
 #include "server/slowlog.h"
 #include "wire/wire.h"
 
@@ -67,6 +68,7 @@ struct server {
     _Atomic bool hung_up;    /* a SIGHUP came */
     _Atomic uint64_t pause;  /* see server/pause.h */
     struct signal_flag wake; /* wakes the main thread */
+    struct service service;  /* the main thread's */
     struct server_rates rates;
     _Atomic uint64_t used_peak_bytes;
     struct slowlog slowlog;

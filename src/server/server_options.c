@@ -223,12 +223,13 @@ static bool compare(struct server *server, struct options *fresh, const struct o
     return true;
 }
 
-static void apply(struct server *server, struct options *fresh)
+static bool apply(struct server *server, struct options *fresh)
 {
     const struct option *options[OPTIONS_MAX];
     struct option_value values[OPTIONS_MAX];
     char message[OPTION_MESSAGE_SIZE];
     uint32_t count = 0, failed;
+    bool good = false;
 
     server_clients_fit(server, fresh);
     lock_acquire(&server->options_lock);
@@ -242,23 +243,27 @@ static void apply(struct server *server, struct options *fresh)
         for (uint32_t i = 0; i < count; i++)
             log_line(LOG_NOTICE, "%s has changed", options[i]->name);
         log_line(LOG_NOTICE, "configuration reloaded, options changed: %u", count);
+        good = true;
     }
     lock_release(&server->options_lock);
+    return good;
 }
 
-void server_reload(struct server *server)
+bool server_reload(struct server *server)
 {
     struct options fresh;
     char message[OPTION_MESSAGE_SIZE];
+    bool good = false;
 
     reopen_log(server);
     if (options_init(&fresh) != STATUS_OK) {
         log_line(LOG_WARNING, "configuration not reloaded: memory is out");
-        return;
+        return false;
     }
     if (options_load(&fresh, &server->arguments, message) == OPTIONS_BAD)
         log_line(LOG_WARNING, "configuration not reloaded, nothing has changed: %s", message);
     else
-        apply(server, &fresh);
+        good = apply(server, &fresh);
     options_deinit(&fresh);
+    return good;
 }

@@ -17,9 +17,9 @@ bool server_options_set(struct server *server, const struct option *const *optio
 /* CONFIG REWRITE. False: the configuration file stays, and `message` says why. */
 bool server_options_rewrite(struct server *server, char *message);
 /* Opens the log file anew, reads configuration file, environment and flags again, and applies what
- * has changed and may change while the server runs. A mistake leaves everything as it was. Logs
- * what it does. */
-void server_reload(struct server *server);
+ * has changed and may change while the server runs. False: there is a mistake, which leaves
+ * everything as it was. Logs what it does. */
+bool server_reload(struct server *server);
 /* Lowers maxclients of `options`, and logs that, where the process may not open so many
  * descriptors. False: it did. */
 bool server_clients_fit(struct server *server, struct options *options);

@@ -45,6 +45,7 @@ struct worker {
     struct lock sessions_lock;    /* guards the list and what struct session says */
     struct session *first, *last; /* in order of age */
     uint32_t session_count;
+    uint64_t iterations_seen; /* of the loop, at the last heartbeat; the main thread's */
 } __attribute__((aligned(64)));
 
 /* On failure nothing is left; `*why` gets static text. */
