@@ -5,13 +5,16 @@
  * COMMAND's output, statistics and the generated reference.
  *
  *   COMMAND(name, handler, arity, flags, key_first, key_last, key_step, group, since, complexity,
- *           arguments, summary)
+ *           arguments, summary, [.keys = "..."], [.tips = "..."], [.categories = "..."])
  *
  * `name` is a string in lower case, at most COMMAND_NAME_SIZE_MAX bytes. `arity` counts the name;
  * negative: at least that many. `key_last` -1: up to the last argument. A subcommand is a row
  * SUBCOMMAND(parent, name, ...) with the same columns below its parent's; the dispatcher finds it
  * by argv[1]. A command that is nothing without a subcommand is a row
- * PARENT(name, arity, flags, group, since, complexity, arguments, summary).
+ * PARENT(name, arity, flags, group, since, complexity, arguments, summary). How `arguments` is
+ * written says command/syntax.h, what `keys` may say command/key_spec.h; `tips` are Redis's, and
+ * `categories` those of its ACL that do not follow from the other columns, both with spaces between
+ * them.
  *
  * How keys decide about locks (command/dispatch.c): a command with keys that is not COMMAND_READ
  * runs under their locks; COMMAND_WRITE with several keys also marks the shards.
@@ -83,15 +86,26 @@ struct command {
     uint16_t flags;
     int16_t key_first, key_last, key_step;
     const char *group, *since, *complexity, *arguments, *summary;
+    const char *keys, *tips, *categories; /* NULL: the usual ones; none; none */
     const struct command *parent; /* NULL for a top-level row; filled in by command_table_add */
     uint32_t id;                  /* index in the table, for statistics; likewise */
 };
 
 /* Initializers of struct command, for the files that make an array of a table's rows. */
-#define COMMAND_ROW(name, handler, arity, flags, key_first, key_last, key_step, group, since,      \
-                    complexity, arguments, summary)                                                \
-    {name,  handler, arity,      flags,     key_first, key_last, key_step,                         \
-     group, since,   complexity, arguments, summary,   NULL,     0},
+#define COMMAND_ROW(name_, handler_, arity_, flags_, first_, last_, step_, group_, since_,         \
+                    complexity_, arguments_, ...)                                                  \
+    {.name = name_,                                                                                \
+     .handler = handler_,                                                                          \
+     .arity = arity_,                                                                              \
+     .flags = flags_,                                                                              \
+     .key_first = first_,                                                                          \
+     .key_last = last_,                                                                            \
+     .key_step = step_,                                                                            \
+     .group = group_,                                                                              \
+     .since = since_,                                                                              \
+     .complexity = complexity_,                                                                    \
+     .arguments = arguments_,                                                                      \
+     .summary = __VA_ARGS__},
 #define COMMAND_ROW_SUB(parent, name, handler, arity, flags, ...)                                  \
     COMMAND_ROW(name, handler, arity, (flags) | COMMAND_SUB, __VA_ARGS__)
 #define COMMAND_ROW_PARENT(name, arity, flags, ...)                                                \

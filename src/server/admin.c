@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "command/call.h"
+#include "command/syntax.h"
 
 static const struct command rows[] = {
 #define PARENT COMMAND_ROW_PARENT
@@ -69,8 +70,12 @@ static void print_row(const struct command *row)
     /* A bar would end the cell. */
     if (row->arguments[0] != '\0')
         putchar(' ');
-    for (const char *c = row->arguments; *c != '\0'; c++)
+    for (const char *c = row->arguments; *c != '\0';) {
+        if (c == row->arguments || strchr(" <[", c[-1]) != NULL)
+            c += syntax_label_size(c);
         *c == '|' ? fputs("\\|", stdout) : putchar(*c);
+        c++;
+    }
     printf("` | %s | ", row->complexity);
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
         if (row->flags & flags[i].flag) {

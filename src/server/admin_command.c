@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * COMMAND: the command table, told to clients.
+ * COMMAND: the command table, told to clients. What DOCS tells is in admin_docs.c.
  */
+#include "server/admin_command.h"
+
 #include <stdio.h>
 #include <string.h>
 
+#include "base/ensure.h"
 #include "command/call.h"
 #include "command/glob.h"
+#include "command/key_spec.h"
 #include "server/admin.h"
 
 struct flag_name {
@@ -22,19 +26,56 @@ static const struct flag_name flag_names[] = {
 
 enum { FLAG_NAME_COUNT = sizeof(flag_names) / sizeof(flag_names[0]) };
 
-static void emit_flags(struct reply *reply, const struct command *command)
+/* The next of some words with spaces between them; false: there is none. */
+static bool next_word(struct bytes *rest, struct bytes *out)
 {
+    while (rest->size > 0 && rest->data[0] == ' ')
+        *rest = bytes_of(rest->data + 1, rest->size - 1);
+    const char *space = memchr(rest->data, ' ', rest->size);
+    size_t size = space != NULL ? (size_t)(space - rest->data) : rest->size;
+    *out = bytes_of(rest->data, size);
+    *rest = bytes_of(rest->data + size, rest->size - size);
+    return size > 0;
+}
+
+static uint32_t word_count(struct bytes words)
+{
+    struct bytes word;
     uint32_t count = 0;
 
+    while (next_word(&words, &word))
+        count++;
+    return count;
+}
+
+static void emit_word(struct reply *reply, const char *prefix, struct bytes word)
+{
+    char text[40];
+
+    ENSURE(word.size < sizeof(text) - 1);
+    snprintf(text, sizeof(text), "%s%.*s", prefix, (int)word.size, word.data);
+    reply->ops->word(reply, text);
+}
+
+/* What is nothing without a subcommand has no flags of its own. */
+static uint32_t told_flags(const struct command *command)
+{
+    return command->handler != NULL ? command->flags : 0;
+}
+
+static void emit_flags(struct reply *reply, const struct command *command)
+{
+    uint32_t flags = told_flags(command), count = 0;
+
     for (uint32_t i = 0; i < FLAG_NAME_COUNT; i++)
-        count += (command->flags & flag_names[i].flag) != 0;
+        count += (flags & flag_names[i].flag) != 0;
     reply->ops->set(reply, count);
     for (uint32_t i = 0; i < FLAG_NAME_COUNT; i++)
-        if (command->flags & flag_names[i].flag)
+        if (flags & flag_names[i].flag)
             reply->ops->word(reply, flag_names[i].name);
 }
 
-enum { CATEGORIES_MAX = 6 };
+enum { CATEGORIES_MAX = 8 };
 
 /* The category of a group of commands, where it has one. */
 static const char *category_of(const char *group)
@@ -47,43 +88,39 @@ static const char *category_of(const char *group)
 }
 
 /* The ACL categories a command is in; returns their number. */
-static uint32_t categories(const struct command *command, const char *out[CATEGORIES_MAX])
+static uint32_t categories(const struct command *command, struct bytes out[CATEGORIES_MAX])
 {
-    const char *group = category_of(command->group);
-    uint32_t count = 0;
+    const char *group = command->handler != NULL ? category_of(command->group) : NULL;
+    struct bytes more = bytes_of_text(command->categories != NULL ? command->categories : "");
+    uint32_t flags = told_flags(command), count = 0;
 
     if (group != NULL)
-        out[count++] = group;
-    if (command->flags & COMMAND_READ)
-        out[count++] = "read";
-    if (command->flags & COMMAND_WRITE)
-        out[count++] = "write";
-    if (command->flags & COMMAND_ADMIN) {
-        out[count++] = "admin";
-        out[count++] = "dangerous";
+        out[count++] = bytes_of_text(group);
+    if (flags & COMMAND_READ)
+        out[count++] = BYTES("read");
+    if (flags & COMMAND_WRITE)
+        out[count++] = BYTES("write");
+    if (flags & COMMAND_ADMIN) {
+        out[count++] = BYTES("admin");
+        out[count++] = BYTES("dangerous");
     }
-    out[count++] = command->flags & COMMAND_FAST ? "fast" : "slow";
+    out[count++] = flags & COMMAND_FAST ? BYTES("fast") : BYTES("slow");
+    while (count < CATEGORIES_MAX && next_word(&more, &out[count]))
+        count++;
     return count;
 }
 
 static void emit_categories(struct reply *reply, const struct command *command)
 {
-    const char *names[CATEGORIES_MAX];
+    struct bytes names[CATEGORIES_MAX];
     uint32_t count = categories(command, names);
 
     reply->ops->set(reply, count);
-    for (uint32_t i = 0; i < count; i++) {
-        char text[40];
-
-        snprintf(text, sizeof(text), "@%s", names[i]);
-        reply->ops->word(reply, text);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        emit_word(reply, "@", names[i]);
 }
 
-enum { FULL_NAME_SIZE = 2 * COMMAND_NAME_SIZE_MAX + 2 };
-
-/* "get", or "config|get". */
-static struct bytes full_name(const struct command *command, char out[FULL_NAME_SIZE])
+struct bytes admin_full_name(const struct command *command, char out[FULL_NAME_SIZE])
 {
     snprintf(out, FULL_NAME_SIZE, "%s%s%s", command->parent != NULL ? command->parent->name : "",
              command->parent != NULL ? "|" : "", command->name);
@@ -94,16 +131,82 @@ static void emit_name(struct reply *reply, const struct command *command)
 {
     char name[FULL_NAME_SIZE];
 
-    reply->ops->bytes(reply, full_name(command, name));
+    reply->ops->bytes(reply, admin_full_name(command, name));
 }
 
-static uint32_t sub_count(const struct command *parent)
+uint32_t admin_sub_count(const struct command *parent)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < command_count(); i++)
         count += command_at(i)->parent == parent;
     return count;
+}
+
+void admin_emit_subs(struct reply *reply, const struct command *parent,
+                     void (*emit)(struct reply *, const struct command *))
+{
+    for (uint32_t i = 0; i < command_count(); i++)
+        if (command_at(i)->parent == parent)
+            emit(reply, command_at(i));
+}
+
+/* ---- INFO */
+
+static void emit_tips(struct reply *reply, const struct command *command)
+{
+    struct bytes tips = bytes_of_text(command->tips != NULL ? command->tips : ""), tip;
+
+    reply->ops->set(reply, word_count(tips));
+    while (next_word(&tips, &tip))
+        reply->ops->bytes(reply, tip);
+}
+
+static void emit_key_flags(struct reply *reply, struct bytes flags, bool variable)
+{
+    struct bytes flag;
+
+    reply->ops->set(reply, word_count(flags) + variable);
+    while (next_word(&flags, &flag))
+        emit_word(reply, "", flag);
+    if (variable)
+        reply->ops->word(reply, "variable_flags");
+}
+
+/* One half of a key specification: its type, and the first of `count` numbers, which follow. */
+static void emit_search(struct reply *reply, const char *what, const char *type, uint32_t count)
+{
+    reply->ops->bytes(reply, bytes_of_text(what));
+    reply->ops->map(reply, 2);
+    reply->ops->bytes(reply, BYTES("type"));
+    reply->ops->bytes(reply, bytes_of_text(type));
+    reply->ops->bytes(reply, BYTES("spec"));
+    reply->ops->map(reply, count);
+}
+
+static void emit_number(struct reply *reply, const char *name, int64_t number)
+{
+    reply->ops->bytes(reply, bytes_of_text(name));
+    reply->ops->integer(reply, number);
+}
+
+static void emit_key_specs(struct reply *reply, const struct command *command)
+{
+    struct key_spec specs[KEY_SPECS_MAX];
+    uint32_t count = key_specs(command, specs);
+
+    reply->ops->set(reply, count);
+    for (uint32_t i = 0; i < count; i++) {
+        reply->ops->map(reply, 3);
+        reply->ops->bytes(reply, BYTES("flags"));
+        emit_key_flags(reply, specs[i].flags, specs[i].token.size > 0);
+        emit_search(reply, "begin_search", "index", 1);
+        emit_number(reply, "index", specs[i].first);
+        emit_search(reply, "find_keys", "range", 3);
+        emit_number(reply, "lastkey", specs[i].last);
+        emit_number(reply, "keystep", specs[i].step);
+        emit_number(reply, "limit", 0);
+    }
 }
 
 /* A subcommand has none itself, so this goes one level deep at most. */
@@ -117,44 +220,17 @@ static void emit_info(struct reply *reply, const struct command *command)
     reply->ops->integer(reply, command->key_last);
     reply->ops->integer(reply, command->key_step);
     emit_categories(reply, command);
-    reply->ops->list(reply, 0); /* tips */
-    reply->ops->list(reply, 0); /* key specifications */
-    reply->ops->list(reply, sub_count(command));
-    for (uint32_t i = 0; i < command_count(); i++)
-        if (command_at(i)->parent == command)
-            emit_info(reply, command_at(i));
+    emit_tips(reply, command);
+    emit_key_specs(reply, command);
+    uint32_t subs = admin_sub_count(command);
+    if (subs > 0)
+        reply->ops->list(reply, subs);
+    else
+        reply->ops->set(reply, 0);
+    admin_emit_subs(reply, command, emit_info);
 }
 
-static void emit_docs(struct reply *reply, const struct command *command)
-{
-    uint32_t subs = sub_count(command);
-
-    emit_name(reply, command);
-    reply->ops->map(reply, subs > 0 ? 5 : 4);
-    reply->ops->bytes(reply, BYTES("summary"));
-    reply->ops->bytes(reply, bytes_of_text(command->summary));
-    reply->ops->bytes(reply, BYTES("since"));
-    reply->ops->bytes(reply, bytes_of_text(command->since));
-    reply->ops->bytes(reply, BYTES("group"));
-    reply->ops->bytes(reply, bytes_of_text(command->group));
-    reply->ops->bytes(reply, BYTES("complexity"));
-    reply->ops->bytes(reply, bytes_of_text(command->complexity));
-    if (subs == 0)
-        return;
-    reply->ops->bytes(reply, BYTES("subcommands"));
-    reply->ops->map(reply, subs);
-    for (uint32_t i = 0; i < command_count(); i++)
-        if (command_at(i)->parent == command)
-            emit_docs(reply, command_at(i));
-}
-
-static uint32_t top_level_count(void)
-{
-    return sub_count(NULL);
-}
-
-/* "get", or "config|get". */
-static const struct command *find(struct bytes name)
+const struct command *admin_find_command(struct bytes name)
 {
     const char *bar = memchr(name.data, '|', name.size);
 
@@ -168,23 +244,16 @@ static const struct command *find(struct bytes name)
     return sub != parent ? sub : NULL;
 }
 
-static void emit_all(struct call *call, void (*emit)(struct reply *, const struct command *))
-{
-    for (uint32_t i = 0; i < command_count(); i++)
-        if (command_at(i)->parent == NULL)
-            emit(call->reply, command_at(i));
-}
-
 enum outcome admin_command(struct call *call)
 {
-    call->reply->ops->list(call->reply, top_level_count());
-    emit_all(call, emit_info);
+    call->reply->ops->list(call->reply, admin_sub_count(NULL));
+    admin_emit_subs(call->reply, NULL, emit_info);
     return OUTCOME_DONE;
 }
 
 enum outcome admin_command_count(struct call *call)
 {
-    return call_integer(call, top_level_count());
+    return call_integer(call, admin_sub_count(NULL));
 }
 
 enum outcome admin_command_info(struct call *call)
@@ -193,33 +262,12 @@ enum outcome admin_command_info(struct call *call)
         return admin_command(call);
     call->reply->ops->list(call->reply, call->argc - 2);
     for (uint32_t i = 2; i < call->argc; i++) {
-        const struct command *command = find(call->argv[i]);
+        const struct command *command = admin_find_command(call->argv[i]);
 
         if (command != NULL)
             emit_info(call->reply, command);
         else
             call->reply->ops->missing_list(call->reply);
-    }
-    return OUTCOME_DONE;
-}
-
-enum outcome admin_command_docs(struct call *call)
-{
-    uint32_t count = 0;
-
-    if (call->argc == 2) {
-        call->reply->ops->map(call->reply, top_level_count());
-        emit_all(call, emit_docs);
-        return OUTCOME_DONE;
-    }
-    for (uint32_t i = 2; i < call->argc; i++)
-        count += find(call->argv[i]) != NULL;
-    call->reply->ops->map(call->reply, count);
-    for (uint32_t i = 2; i < call->argc; i++) {
-        const struct command *command = find(call->argv[i]);
-
-        if (command != NULL)
-            emit_docs(call->reply, command);
     }
     return OUTCOME_DONE;
 }
@@ -243,11 +291,15 @@ static bool of_module(const struct command *command, struct bytes argument)
 
 static bool of_category(const struct command *command, struct bytes argument)
 {
-    const char *names[CATEGORIES_MAX];
+    struct bytes names[CATEGORIES_MAX];
     uint32_t count = categories(command, names);
+    char wanted_name[24];
 
+    if (argument.size >= sizeof(wanted_name))
+        return false;
+    snprintf(wanted_name, sizeof(wanted_name), "%.*s", (int)argument.size, argument.data);
     for (uint32_t i = 0; i < count; i++)
-        if (bytes_equal_text_nocase(argument, names[i]))
+        if (bytes_equal_text_nocase(names[i], wanted_name))
             return true;
     return false;
 }
@@ -256,7 +308,7 @@ static bool like_pattern(const struct command *command, struct bytes argument)
 {
     char name[FULL_NAME_SIZE];
 
-    return glob_match(argument, full_name(command, name));
+    return glob_match(argument, admin_full_name(command, name));
 }
 
 static const struct {
@@ -294,27 +346,59 @@ enum outcome admin_command_list(struct call *call)
     return OUTCOME_DONE;
 }
 
-enum outcome admin_command_getkeys(struct call *call)
-{
-    const struct command *command = find(call->argv[2]);
-    uint32_t argc = call->argc - 2;
+/* ---- GETKEYS and GETKEYSANDFLAGS */
 
-    if (command != NULL && argc > 1)
-        command = command_find_sub(command, call->argv[3]);
+/* The row of the request that is told about, or NULL. */
+static const struct command *told_command(const struct call *call)
+{
+    const struct command *command = admin_find_command(call->argv[2]);
+
+    if (command == NULL || (command->flags & COMMAND_PARENT) == 0 || call->argc == 3)
+        return command;
+    const struct command *sub = command_find_sub(command, call->argv[3]);
+    return sub != command ? sub : NULL;
+}
+
+static enum outcome emit_keys(struct call *call, bool with_flags)
+{
+    const struct command *command = told_command(call);
+    uint32_t argc = call->argc - 2;
+    struct bytes *argv = call->argv + 2;
+    struct reply *reply = call->reply;
+
     if (command == NULL) {
-        reply_errorf(call->reply, "ERR", "Invalid command specified");
+        reply_errorf(reply, "ERR", "Invalid command specified");
     } else if (command->key_first == 0) {
-        reply_errorf(call->reply, "ERR", "The command has no key arguments");
+        reply_errorf(reply, "ERR", "The command has no key arguments");
     } else if (!command_arity_ok(command, argc)) {
-        reply_errorf(call->reply, "ERR", "Invalid number of arguments specified for command");
+        reply_errorf(reply, "ERR", "Invalid number of arguments specified for command");
     } else {
         uint32_t count = command_key_count(command, argc);
+        struct key_spec specs[KEY_SPECS_MAX];
+        uint32_t spec_count = key_specs(command, specs);
 
-        call->reply->ops->list(call->reply, count);
-        for (uint32_t i = 0; i < count; i++)
-            call->reply->ops->bytes(call->reply, call->argv[2 + call_key_index(command, i)]);
+        reply->ops->list(reply, count);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct key_spec *spec = &specs[key_spec_index(i, spec_count)];
+
+            if (with_flags)
+                reply->ops->list(reply, 2);
+            reply->ops->bytes(reply, argv[call_key_index(command, i)]);
+            if (with_flags)
+                emit_key_flags(reply, key_spec_flags(spec, command, argc, argv), false);
+        }
     }
     return OUTCOME_DONE;
+}
+
+enum outcome admin_command_getkeys(struct call *call)
+{
+    return emit_keys(call, false);
+}
+
+enum outcome admin_command_getkeysandflags(struct call *call)
+{
+    return emit_keys(call, true);
 }
 
 enum outcome admin_command_help(struct call *call)
@@ -334,6 +418,8 @@ enum outcome admin_command_help(struct call *call)
         "    Return documentation details about multiple commands.",
         "GETKEYS <full-command>",
         "    Return the keys from a full command.",
+        "GETKEYSANDFLAGS <full-command>",
+        "    Return the keys and the access flags from a full command.",
         NULL,
     };
     return admin_help(call, "COMMAND", lines);
