@@ -49,8 +49,6 @@ static void greet(struct call *call)
     ops->bytes(reply, BYTES("redis"));
     ops->bytes(reply, BYTES("version"));
     ops->bytes(reply, BYTES(SERVER_REDIS_VERSION));
-    ops->bytes(reply, BYTES("larder_version"));
-    ops->bytes(reply, BYTES(LARDER_VERSION));
     ops->bytes(reply, BYTES("proto"));
     ops->integer(reply, reply->version);
     ops->bytes(reply, BYTES("id"));
@@ -61,6 +59,9 @@ static void greet(struct call *call)
     ops->bytes(reply, BYTES("master"));
     ops->bytes(reply, BYTES("modules"));
     ops->list(reply, 0);
+    /* Last, since clients that speak RESP2 find Redis's fields by their places. */
+    ops->bytes(reply, BYTES("larder_version"));
+    ops->bytes(reply, BYTES(LARDER_VERSION));
 }
 
 enum outcome admin_hello(struct call *call)

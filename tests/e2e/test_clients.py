@@ -86,6 +86,13 @@ def test_databases_are_apart(server):
         one.execute_command("SELECT", 16)
 
 
+def skip_hello(raw):
+    """Reads the rest of a reply to HELLO, whose last field is ours."""
+    while raw.line() != b"larder_version":
+        pass
+    raw.line(), raw.line()
+
+
 def test_hello_chooses_the_protocol(server):
     raw = server.raw()
     assert raw.ask("HELLO", "4") == b"-NOPROTO unsupported protocol version"
@@ -93,14 +100,14 @@ def test_hello_chooses_the_protocol(server):
     assert raw.ask("HELLO", "2", "NAME") == b"-ERR Syntax error in HELLO option 'NAME'"
     assert raw.ask("GET", "missing") == b"$-1"
     assert raw.ask("HELLO", "3", "SETNAME", "me") == b"%8"
-    for _ in range(2 * 2 * 7 + 2 + 1):
-        if raw.line() == b"*0":
-            break
+    skip_hello(raw)
     assert raw.ask("GET", "missing") == b"_"
     assert raw.ask("CLIENT", "GETNAME") == b"$2"
     assert raw.line() == b"me"
     hello = server.client(decode_responses=True).execute_command("HELLO")
     told = dict(zip(hello[::2], hello[1::2]))
+    assert hello[::2] == ["server", "version", "proto", "id", "mode", "role", "modules",
+                          "larder_version"]
     assert told["server"] == "redis" and told["version"] == "7.2.4" and told["proto"] == 2
     assert told["larder_version"] and told["role"] == "master" and told["modules"] == []
 
@@ -183,8 +190,7 @@ def test_info_tells_what_redis_tools_read(server):
 def test_reset_brings_a_connection_back_to_its_beginning(server):
     raw = server.raw()
     assert raw.ask("HELLO", "3", "SETNAME", "me") == b"%8"
-    while raw.line() != b"*0":
-        pass
+    skip_hello(raw)
     assert raw.ask("SELECT", "3") == b"+OK"
     assert raw.ask("MULTI") == b"+OK"
     assert raw.ask("RESET") == b"+RESET"
