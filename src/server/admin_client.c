@@ -104,10 +104,11 @@ enum outcome admin_client_info(struct call *call)
 /* ---- which clients LIST and KILL are about */
 
 struct filter {
-    struct bytes address, local_address; /* size 0: any */
-    const struct bytes *ids;             /* texts of integers */
-    uint32_t id_count;                   /* 0: any */
-    int64_t age_min_s;                   /* 0: any */
+    struct bytes address, local_address; /* where the next two say so; else any */
+    bool has_address, has_local_address;
+    const struct bytes *ids; /* texts of integers */
+    uint32_t id_count;       /* 0: any */
+    int64_t age_min_s;       /* 0: any */
     bool normal, skip_me;
 };
 
@@ -136,6 +137,7 @@ static bool filter_address(struct call *call, struct bytes text, struct filter *
 {
     (void)call;
     filter->address = text;
+    filter->has_address = true;
     return true;
 }
 
@@ -143,6 +145,7 @@ static bool filter_local_address(struct call *call, struct bytes text, struct fi
 {
     (void)call;
     filter->local_address = text;
+    filter->has_local_address = true;
     return true;
 }
 
@@ -251,11 +254,10 @@ static bool matches(const struct filter *filter, const struct client_view *view,
         (now_ms - view->opened_ms) / 1000 < filter->age_min_s)
         return false;
     client_view_address(view, text, sizeof(text));
-    if (filter->address.size > 0 && !bytes_equal(filter->address, bytes_of_text(text)))
+    if (filter->has_address && !bytes_equal(filter->address, bytes_of_text(text)))
         return false;
     client_view_local_address(view, text, sizeof(text));
-    return filter->local_address.size == 0 ||
-           bytes_equal(filter->local_address, bytes_of_text(text));
+    return !filter->has_local_address || bytes_equal(filter->local_address, bytes_of_text(text));
 }
 
 enum outcome admin_client_list(struct call *call)
@@ -325,11 +327,7 @@ enum outcome admin_client_kill(struct call *call)
     uint32_t count;
 
     if (call->argc == 3) {
-        filter.address = call->argv[2];
-        if (filter.address.size == 0) {
-            complain(call, "No such client");
-            return OUTCOME_DONE;
-        }
+        filter_address(call, call->argv[2], &filter);
     } else if (!parse_filters(call, false, &filter)) {
         return OUTCOME_DONE;
     }

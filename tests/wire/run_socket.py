@@ -168,7 +168,7 @@ def match(tokens, any_order, got, start):
     found = to_regex(tokens, start).match(got)
     if found is None:
         return None
-    near = [token for token in tokens if token[0] == "near"]
+    near = [token for token in tokens if not isinstance(token, bytes) and token[0] == "near"]
     for text, (_, number, slack) in zip(found.groups(), near):
         if not number - slack <= int(text) <= number:
             return None
