@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 import time
 
+import pytest
 import redis
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -40,6 +41,14 @@ def run(*args, env=None, timeout=PATIENCE_S):
                           text=True, timeout=timeout, preexec_fn=die_with_parent)
     assert "Sanitizer" not in done.stderr, done.stderr
     return done
+
+
+def redis_tool(server, tool, *args, stdin=None):
+    """redis-cli or redis-benchmark, run to its end; what it printed is text."""
+    if not shutil.which(tool):
+        pytest.skip(f"no {tool}")
+    return subprocess.run([tool, "-s", server.path, *args], input=stdin, capture_output=True,
+                          text=True, timeout=PATIENCE_S)
 
 
 @contextlib.contextmanager

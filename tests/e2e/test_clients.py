@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Real clients: redis-py, redis-cli, redis-benchmark, and RESP by hand."""
-import shutil
-import subprocess
-
+"""Real clients: redis-py, redis-cli, and RESP by hand. The modes of Redis's tools are in
+test_redis_tools.py."""
 import pytest
 import redis
 
@@ -13,11 +11,7 @@ pytestmark = pytest.mark.quick
 
 
 def cli(server, *args, stdin=None):
-    if not shutil.which("redis-cli"):
-        pytest.skip("no redis-cli")
-    done = subprocess.run(["redis-cli", "-s", server.path, *args], input=stdin,
-                          capture_output=True, text=True, timeout=harness.PATIENCE_S)
-    return done.stdout.strip()
+    return harness.redis_tool(server, "redis-cli", *args, stdin=stdin).stdout.strip()
 
 
 def test_python_redis_reads_what_it_wrote(server):
@@ -62,16 +56,6 @@ def test_redis_cli_talks(server):
     assert cli(server, "nonsense", "a") == \
         "ERR unknown command 'nonsense', with args beginning with: 'a'"
     assert cli(server, stdin="SET a \"quoted \\x41\"\nGET a\n").split("\n")[-1] == "quoted A"
-
-
-def test_redis_benchmark_runs(server):
-    if not shutil.which("redis-benchmark"):
-        pytest.skip("no redis-benchmark")
-    done = subprocess.run(
-        ["redis-benchmark", "-s", server.path, "-t", "ping,set,get,incr,mset", "-n", "2000", "-P",
-         "16", "-q"], capture_output=True, text=True, timeout=harness.PATIENCE_S)
-    assert done.returncode == 0
-    assert "MSET" in done.stdout and "rror" not in done.stdout + done.stderr
 
 
 def test_databases_are_apart(server):
