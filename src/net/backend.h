@@ -23,7 +23,6 @@ struct listening {
     void (*accepted)(struct loop *loop, int fd, struct listener *listener);
     void (*accept_failed)(struct loop *loop, const char *why);
     bool paused; /* until loop->accept_resume_ns */
-    bool told;   /* of the current failure */
     bool armed;  /* io_uring: the kernel owes a completion */
 };
 

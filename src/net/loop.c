@@ -288,7 +288,6 @@ void loop_accepted(struct listening *listening, long result)
     if (result >= 0 && listening->listener == NULL) {
         socket_close((int)result);
     } else if (result >= 0) {
-        listening->told = false;
         listening->accepted(loop, (int)result, listening->listener);
     } else if (listening->listener != NULL && result != -IO_AGAIN && result != -IO_INTERRUPTED) {
         /* Nearly always out of descriptors. What is queued would make the listener ready again and
@@ -296,9 +295,8 @@ void loop_accepted(struct listening *listening, long result)
         listening->paused = true;
         loop->backend->accept_pause(listening);
         loop->accept_resume_ns = loop->now_ns + ACCEPT_PAUSE_MS * UINT64_C(1000000);
-        if (!listening->told && listening->accept_failed != NULL)
+        if (listening->accept_failed != NULL)
             listening->accept_failed(loop, io_error_text((enum io_error) - result));
-        listening->told = true;
     }
 }
 

@@ -114,7 +114,7 @@ void loop_stop(struct loop *loop);
 
 /* Accepts on `listener` from now on; each accepted descriptor goes to `accepted` (on this loop's
  * thread), which gives it to some loop with loop_adopt. Running out of descriptors pauses accepting
- * for a while and is told once through `accept_failed` (may be NULL) with static text. */
+ * for a while and is told each time through `accept_failed` (may be NULL) with static text. */
 enum status loop_listen(struct loop *loop, struct listener *listener,
                         void (*accepted)(struct loop *loop, int fd, struct listener *listener),
                         void (*accept_failed)(struct loop *loop, const char *why)) MUST_USE;

@@ -24,7 +24,11 @@ enum {
     SAMPLE_INTERVAL_MS = 1000,
     DRAIN_POLL_MS = 100,
     DRIFT_WARNING_MS = 1000,
-    LISTENING_TEXT_SIZE = 700
+    LISTENING_TEXT_SIZE = 700,
+    /* Samples without a failure after which accepting is well again, and samples after which one is
+     * reminded that it is not. */
+    ACCEPT_WELL_SAMPLES = 5,
+    ACCEPT_REMIND_SAMPLES = 60
 };
 
 /* ---- starting */
@@ -373,6 +377,12 @@ struct sample {
     uint64_t at_ns;
     struct server_totals totals;
     bool drifts;
+    struct {
+        bool fails;
+        uint64_t failures;                  /* in all */
+        uint64_t told;                      /* of these, before or at the last line about them */
+        uint32_t since_told, since_failure; /* in samples */
+    } accepting;
 };
 
 static void sample_rates(struct server_rates *rates, const struct server_totals *now,
@@ -399,6 +409,36 @@ static void sample_keeper(struct server *server)
         latency_add(&server->latency, LATENCY_EXPIRE_CYCLE, clock_engine_ms() / 1000, held_ms);
 }
 
+/* Where descriptors run out, get free and run out again a line for each time would flood the
+ * log. */
+static void sample_accepting(struct server *server, struct sample *last)
+{
+    struct worker *worker = &server->workers[0];
+    uint64_t failures = counter_get(&worker->accepts_failed);
+    bool failed = failures != last->accepting.failures;
+    unsigned long long untold = failures - last->accepting.told;
+
+    last->accepting.failures = failures;
+    last->accepting.since_failure = failed ? 0 : last->accepting.since_failure + 1;
+    last->accepting.since_told++;
+    if (failed && !last->accepting.fails) {
+        log_line(LOG_WARNING,
+                 "cannot accept connections: %s. New ones wait until that has passed; if it does "
+                 "not, raise the limit of descriptors (ulimit -n) or lower maxclients",
+                 atomic_load(&worker->accept_problem));
+    } else if (last->accepting.fails && last->accepting.since_failure >= ACCEPT_WELL_SAMPLES) {
+        log_line(LOG_NOTICE, "accepting connections again; it had failed %llu times more", untold);
+    } else if (last->accepting.fails && last->accepting.since_told >= ACCEPT_REMIND_SAMPLES) {
+        log_line(LOG_WARNING, "still cannot accept all connections: %s, %llu times more",
+                 atomic_load(&worker->accept_problem), untold);
+    } else {
+        return;
+    }
+    last->accepting.fails = last->accepting.since_failure < ACCEPT_WELL_SAMPLES;
+    last->accepting.told = failures;
+    last->accepting.since_told = 0;
+}
+
 static void sample(struct server *server, struct sample *last)
 {
     uint64_t now_ns = clock_monotonic_ns();
@@ -413,6 +453,7 @@ static void sample(struct server *server, struct sample *last)
     server_used_bytes(server, &stats);
     log_tell_lost();
     sample_keeper(server);
+    sample_accepting(server, last);
     service_heartbeat(server);
     int64_t drift_ms = clock_wall_ms() - clock_engine_ms();
     bool drifts = drift_ms > DRIFT_WARNING_MS || drift_ms < -DRIFT_WARNING_MS;
@@ -422,7 +463,9 @@ static void sample(struct server *server, struct sample *last)
                  "clients are off by as much",
                  (long long)drift_ms);
     alloc_trim(); /* what sent replies and closed connections have left */
-    *last = (struct sample){now_ns, totals, drifts};
+    last->at_ns = now_ns;
+    last->totals = totals;
+    last->drifts = drifts;
 }
 
 static void drain(struct server *server)

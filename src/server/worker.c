@@ -180,8 +180,10 @@ static void accepted(struct loop *loop, int fd, struct listener *listener)
 
 static void accept_failed(struct loop *loop, const char *why)
 {
-    (void)loop;
-    log_line(LOG_WARNING, "not accepting connections for a while: %s", why);
+    struct worker *worker = loop_owner(loop);
+
+    atomic_store(&worker->accept_problem, why);
+    counter_add(&worker->accepts_failed, 1);
 }
 
 enum status worker_listen(struct worker *worker)

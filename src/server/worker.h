@@ -39,6 +39,8 @@ struct worker {
     counter commands, connections, rejected;
     counter query_drops, output_drops; /* connections closed for what they sent, or did not take */
     counter watching;                  /* sessions that watch keys, now */
+    counter accepts_failed;            /* worker 0: times that accepting had to pause */
+    _Atomic(const char *) accept_problem; /* static text: why, the last time */
     struct observer observer;
     struct sink discard; /* for replies that nobody wants */
     char discarded[SINK_RESERVE_MAX];

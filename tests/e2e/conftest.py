@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Fixtures. Each asserts that the servers it started stop with exit code 0 when asked."""
+import os
 import resource
 import subprocess
 
@@ -75,3 +76,18 @@ def many_descriptors():
     yield
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def few_descriptors():
+    """A launcher of a server that may open 256 descriptors."""
+    launcher = ["prlimit", "--nofile=256:256"]
+    if subprocess.run([*launcher, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no prlimit")
+    # An unprivileged process cannot raise its hard limit; root can, so it must not be able to.
+    if os.geteuid() == 0:
+        if subprocess.run(["setpriv", "--bounding-set", "-sys_resource", "true"],
+                          capture_output=True).returncode != 0:
+            pytest.skip("no setpriv")
+        launcher += ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"]
+    return launcher

@@ -91,18 +91,8 @@ def test_io_uring_asked_for_explicitly_fails_where_it_is_refused():
     assert "io_uring" in ended.stderr
 
 
-def test_fewer_descriptors_lower_maxclients_with_a_warning(start):
-    limit = ["prlimit", "--nofile=256:256"]
-    if subprocess.run([*limit, "true"], capture_output=True).returncode != 0:
-        pytest.skip("no prlimit")
-    # An unprivileged process cannot raise its hard limit; root can, so it must not be able to.
-    launcher = [*limit]
-    if harness.os.geteuid() == 0:
-        if subprocess.run(["setpriv", "--bounding-set", "-sys_resource", "true"],
-                          capture_output=True).returncode != 0:
-            pytest.skip("no setpriv")
-        launcher += ["setpriv", "--bounding-set", "-sys_resource", "--inh-caps", "-sys_resource"]
-    server = start("--threads", "1", launcher=launcher)
+def test_fewer_descriptors_lower_maxclients_with_a_warning(start, few_descriptors):
+    server = start("--threads", "1", launcher=few_descriptors)
     assert "maxclients lowered from 10000" in server.log()
     assert int(server.client().config_get("maxclients")["maxclients"]) < 256
 
