@@ -59,6 +59,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
         expect("install", "meson", "install", "-C", build, "--no-rebuild", "--destdir", root)
+        for name in ("larder.1", "larder.service", "_larder", "larder.fish",
+                     "completions/larder"):
+            expect(name, "grep", "-q", ".", find(root, name))
         header = find(root, "larder.h")
         shared, static = find(root, "liblarder.so"), find(root, "liblarder.a")
         config = find(root, "larder.pc")
