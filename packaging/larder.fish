@@ -12,6 +12,8 @@ complete -c larder -l maxclients -x -d 'connections served at once; more are ans
 complete -c larder -l timeout -x -d 'closes a connection that sends nothing for so long; 0: never'
 complete -c larder -l client-output-soft-limit -x -d 'no more requests are read from a connection while it has so many bytes of replies unsent'
 complete -c larder -l client-output-stall-timeout -x -d 'closes a connection over its soft limit whose peer takes nothing for so long'
+complete -c larder -l client-output-buffer-limit -x -d 'class, hard and soft limit and seconds: closes a connection that has more than the hard limit unsent, or more than the soft one for so long; 0: no limit; pubsub is everything that is pushed to clients, MONITOR too'
+complete -c larder -l tcp-keepalive -x -d 'a TCP connection that is silent for so long is asked whether its peer lives, and closed when three such questions, a third of this apart, are not answered; 0: never; for connections to come'
 complete -c larder -l client-query-buffer-limit -x -d 'largest request, values of 64kb and more that are stored not counted'
 complete -c larder -l proto-max-bulk-len -x -d 'largest argument of a request'
 complete -c larder -l maxmemory -x -d 'memory for data, in bytes or percent of what this machine or container has; 0: no limit'
