@@ -67,3 +67,13 @@ void buffer_clear(struct buffer *buffer)
     else
         buffer->sink.at = buffer->data;
 }
+
+void buffer_cut(struct buffer *buffer, size_t size)
+{
+    if (buffer->data == NULL) {
+        buffer_clear(buffer);
+        return;
+    }
+    buffer->sink.failed = false;
+    buffer->sink.at = buffer->data + size;
+}

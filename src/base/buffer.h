@@ -25,5 +25,7 @@ void buffer_deinit(struct buffer *buffer);
 struct bytes buffer_bytes(const struct buffer *buffer);
 /* Forgets content and failure, keeps the memory. */
 void buffer_clear(struct buffer *buffer);
+/* Forgets all but the first `size` bytes, and failure. */
+void buffer_cut(struct buffer *buffer, size_t size);
 
 #endif

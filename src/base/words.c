@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/words.h"
 
+#include <string.h>
+
 static int hex_value(char c)
 {
     if (c >= '0' && c <= '9')
@@ -82,27 +84,49 @@ static bool needs_quotes(struct bytes word)
     return false;
 }
 
+/* How the byte is written between quotes; the size of that, 1: as it is. */
+static size_t escape(unsigned char c, char out[4])
+{
+    static const char digits[] = "0123456789abcdef", named[] = "\n\r\t\a\b\"\\",
+                      names[] = "nrtab\"\\";
+
+    if (c >= ' ' && c < 0x7f && c != '"' && c != '\\')
+        return 1;
+    const char *found = c != '\0' ? strchr(named, c) : NULL;
+    out[0] = '\\';
+    if (found != NULL) {
+        out[1] = names[found - named];
+        return 2;
+    }
+    out[1] = 'x';
+    out[2] = digits[c >> 4];
+    out[3] = digits[c & 15];
+    return 4;
+}
+
+void word_quote(struct sink *sink, struct bytes word)
+{
+    size_t written = 0;
+
+    sink_write(sink, "\"", 1);
+    for (size_t i = 0; i < word.size && !sink->failed; i++) {
+        char escaped[4];
+        size_t size = escape((unsigned char)word.data[i], escaped);
+
+        if (size == 1)
+            continue;
+        sink_write(sink, word.data + written, i - written);
+        sink_write(sink, escaped, size);
+        written = i + 1;
+    }
+    sink_write(sink, word.data + written, word.size - written);
+    sink_write(sink, "\"", 1);
+}
+
 void word_write(struct sink *sink, struct bytes word)
 {
-    static const char digits[] = "0123456789abcdef";
-
-    if (!needs_quotes(word)) {
+    if (needs_quotes(word))
+        word_quote(sink, word);
+    else
         sink_write_bytes(sink, word);
-        return;
-    }
-    sink_write(sink, "\"", 1);
-    for (size_t i = 0; i < word.size; i++) {
-        unsigned char c = (unsigned char)word.data[i];
-        char escape[4] = {'\\', 'x', digits[c >> 4], digits[c & 15]};
-
-        if (c == '"' || c == '\\') {
-            escape[1] = (char)c;
-            sink_write(sink, escape, 2);
-        } else if (c < ' ' || c >= 0x7f) {
-            sink_write(sink, escape, 4);
-        } else {
-            sink_write(sink, &word.data[i], 1);
-        }
-    }
-    sink_write(sink, "\"", 1);
 }

@@ -21,5 +21,7 @@ static inline bool word_is_blank(char c)
 bool word_read(const char **from, const char *end, char **to);
 /* Writes a word that word_read gives back as it was: in quotes where it needs them. */
 void word_write(struct sink *sink, struct bytes word);
+/* The same in quotes always. Stops early when the sink fails. */
+void word_quote(struct sink *sink, struct bytes word);
 
 #endif

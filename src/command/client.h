@@ -32,12 +32,19 @@ struct client {
     int64_t (*clock_ms)(void);
     uint32_t db;
     bool authenticated; /* false until the owner says otherwise */
+    bool no_keys; /* its requests may not touch keys: it only watches what others do (MONITOR) */
     bool in_multi;
     bool multi_failed;                         /* a request could not be queued: EXEC will refuse */
     struct transaction *transaction;           /* NULL until MULTI */
     struct watcher *watcher;                   /* NULL until WATCH */
     const struct exec_observer *exec_observer; /* NULL, as client_init leaves it: nobody */
 };
+
+/* Whether the client may not touch keys and this command does. */
+static inline bool client_denies(const struct client *client, const struct command *command)
+{
+    return client->no_keys && (command->flags & (COMMAND_READ | COMMAND_WRITE)) != 0;
+}
 
 void client_init(struct client *client, struct engine *engine, struct engine_thread *thread);
 /* Takes shard locks when keys are watched. */

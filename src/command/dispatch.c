@@ -151,6 +151,8 @@ static enum dispatched admit(struct client *client, struct request *request, str
         reject_arity(client, command, reply);
     } else if (!client->authenticated && !(command->flags & COMMAND_NO_AUTH)) {
         reject(client, command, reply, STATUS_NO_AUTH);
+    } else if (client_denies(client, command)) {
+        reply_errorf(reply, "ERR", "Replica can't interact with the keyspace");
     } else if (!client->in_multi || (command->flags & COMMAND_CONTROL)) {
         return DISPATCH_RAN;
     } else if (queue(client, request, reply) == STATUS_OK) {
@@ -271,7 +273,8 @@ enum dispatched dispatch_run(struct client *client, struct request *request, int
 {
     const struct command *command = request->command;
     if (UNLIKELY(command == NULL || !command_arity_ok(command, request->argc) ||
-                 (command->flags & COMMAND_PARENT) || !client->authenticated || client->in_multi)) {
+                 (command->flags & COMMAND_PARENT) || !client->authenticated || client->in_multi ||
+                 client->no_keys)) {
         enum dispatched admitted = admit(client, request, reply);
         if (admitted != DISPATCH_RAN)
             return admitted;

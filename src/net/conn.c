@@ -631,6 +631,7 @@ void conn_close_after_flush(struct conn *conn)
 void conn_class_set(struct conn *conn, enum conn_class class)
 {
     conn->pushed = class == CONN_PUSHED;
+    conn->heard_ms = conn->loop->now_ms;
 }
 
 /* ---- what the handler may ask */

@@ -354,8 +354,8 @@ static enum loop_drop due(const struct conn *conn)
     const struct loop *loop = conn->loop;
     const struct loop_limits *limits = &loop->options.limits;
     uint32_t silent_ms = loop->now_ms - conn->heard_ms, taken_ms = loop->now_ms - conn->progress_ms;
-    if (limits->idle_timeout_ms != 0 && !conn->held && silent_ms >= limits->idle_timeout_ms &&
-        taken_ms >= limits->idle_timeout_ms)
+    if (limits->idle_timeout_ms != 0 && !conn->held && !conn->pushed &&
+        silent_ms >= limits->idle_timeout_ms && taken_ms >= limits->idle_timeout_ms)
         return LOOP_DROP_IDLE;
     if ((conn->congested || conn->draining) && taken_ms >= limits->stall_timeout_ms)
         return LOOP_DROP_STALLED;

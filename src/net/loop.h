@@ -162,7 +162,8 @@ bool conn_congested(const struct conn *conn);
  * seen it: when it closes too, else after a second. What it still sends is dropped. (Closing at
  * once would take from it, where it is still sending, what it has not read yet.) */
 void conn_close_after_flush(struct conn *conn);
-/* CONN_ANSWERED unless changed. */
+/* CONN_ANSWERED unless changed. A peer that is pushed to may be silent for ever: the time it may be
+ * idle does not count. */
 void conn_class_set(struct conn *conn, enum conn_class class);
 /* Closes now; output is lost. Of the callbacks only `closed` follows, never inside this, usually in
  * this iteration, otherwise as soon as the kernel has let go of the connection. */

@@ -31,7 +31,7 @@ enum outcome admin_text(struct call *call, struct buffer *text);
 /* Refuses a subcommand with too many arguments, or in an order it does not know. */
 enum outcome admin_bad_syntax(struct call *call, const char *parent);
 
-/* Whether an argument is a password, which the slow log may not show. */
+/* Whether an argument is a password, which neither the slow log nor MONITOR may show. */
 bool admin_is_secret(const struct request *request, uint32_t index);
 
 /* The Markdown tables of the reference. */

@@ -143,6 +143,9 @@ enum outcome admin_reset(struct call *call)
 
     if (status != STATUS_OK)
         return call_status(call, status);
+    if (session->monitor != NULL)
+        monitor_turn(session->worker); /* what has run is still shown */
+    monitor_end(session);
     client_reset(call->client);
     session->no_evict = session->no_touch = false;
     session_skip_replies(session, false, 0);

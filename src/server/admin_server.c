@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * SHUTDOWN and TIME.
+ * SHUTDOWN, MONITOR and TIME.
  */
 #include <stdio.h>
 
@@ -8,6 +8,7 @@
 #include "os/clock.h"
 #include "server/admin.h"
 #include "server/log.h"
+#include "server/monitor.h"
 #include "server/session.h"
 
 /* Like Redis, a shutdown that begins does not reply: the connection closes. */
@@ -44,6 +45,18 @@ enum outcome admin_shutdown(struct call *call)
     conn_close_after_flush(session->conn);
     server_ask_stop(server_of(call), how);
     return OUTCOME_DONE;
+}
+
+/* Like Redis, a client that monitors already gets no reply. */
+enum outcome admin_monitor(struct call *call)
+{
+    if (call->client->in_multi) {
+        reply_errorf(call->reply, "ERR", "MONITOR isn't allowed for DENY BLOCKING client");
+        return OUTCOME_DONE;
+    }
+    if (session_of(call)->monitor != NULL)
+        return OUTCOME_DONE;
+    return call_status(call, monitor_begin(session_of(call)));
 }
 
 /* What absolute times of expiry are measured against. */

@@ -115,8 +115,9 @@ static void write_flags(const struct client_view *view, struct buffer *out)
     static const struct {
         uint64_t bit;
         char letter;
-    } letters[] = {{SESSION_IN_MULTI, 'x'}, {SESSION_WAITS, 'b'},    {SESSION_CLOSES, 'c'},
-                   {SESSION_UNIX, 'U'},     {SESSION_NO_EVICT, 'e'}, {SESSION_NO_TOUCH, 'T'}};
+    } letters[] = {{SESSION_MONITORS, 'O'}, {SESSION_IN_MULTI, 'x'}, {SESSION_WAITS, 'b'},
+                   {SESSION_CLOSES, 'c'},   {SESSION_UNIX, 'U'},     {SESSION_NO_EVICT, 'e'},
+                   {SESSION_NO_TOUCH, 'T'}};
     char text[8];
     size_t size = 0;
 

@@ -6,6 +6,7 @@
 #include "server/admin.h"
 #include "server/clients.h"
 #include "server/log.h"
+#include "server/monitor.h"
 
 #define NS_PER_US ((uint64_t)1000)
 #define NS_PER_MS ((uint64_t)1000000)
@@ -30,13 +31,16 @@ void observer_refresh(struct worker *worker)
     observer->tracks = options->latency_tracking != 0;
     int64_t slow_us = options->slowlog_threshold_us;
     bool logs = slow_us >= 0 && options->slowlog_count_max > 0;
-    observer->exact = logs && slow_us < EXACT_BELOW_US;
-    observer->slow_ticks = logs ? threshold_ticks((uint64_t)slow_us, NS_PER_US) : UINT64_MAX;
+    observer->monitored = atomic_load(&server->monitors) > 0;
+    observer->exact = observer->monitored || (logs && slow_us < EXACT_BELOW_US);
+    observer->noted_ticks = logs ? threshold_ticks((uint64_t)slow_us, NS_PER_US) : UINT64_MAX;
     int64_t spike_ms = options->latency_threshold_ms;
     observer->slow_iteration_ticks =
         spike_ms > 0 ? threshold_ticks((uint64_t)spike_ms, NS_PER_MS) : UINT64_MAX;
-    if (observer->slow_iteration_ticks < observer->slow_ticks)
-        observer->slow_ticks = observer->slow_iteration_ticks;
+    if (observer->slow_iteration_ticks < observer->noted_ticks)
+        observer->noted_ticks = observer->slow_iteration_ticks;
+    if (observer->monitored)
+        observer->noted_ticks = 0;
 }
 
 void observer_begin(struct worker *worker)
@@ -54,9 +58,9 @@ static uint64_t ticks_between(uint64_t since, uint64_t now)
     return now > since ? now - since : 0;
 }
 
-/* ---- what was slow */
+/* ---- what is noted */
 
-void observer_keep_heads(struct observer *observer, const struct request *request)
+static void keep_heads(struct observer *observer, const struct request *request)
 {
     observer->heads_kept = 0;
     for (uint32_t i = 0; request->blobs != NULL && i < request->argc && i < SLOWLOG_ARGUMENTS_MAX;
@@ -68,6 +72,15 @@ void observer_keep_heads(struct observer *observer, const struct request *reques
                size < SLOWLOG_SIZE_MAX ? size : SLOWLOG_SIZE_MAX);
         observer->heads_kept |= (uint32_t)1 << i;
     }
+}
+
+void observer_keep(struct session *session, const struct request *request)
+{
+    struct observer *observer = &session->worker->observer;
+
+    keep_heads(observer, request);
+    if (observer->monitored && request->blobs != NULL)
+        monitor_show_early(session, request);
 }
 
 static void log_slow(struct session *session, const struct request *request, uint32_t together,
@@ -105,10 +118,10 @@ static void log_slow(struct session *session, const struct request *request, uin
                  (unsigned long long)session->id, status_text(status));
 }
 
-/* A request, or a run of them, reached slow_ticks. EXEC is told by what it ran. */
-static __attribute__((noinline, cold)) void note_slow(struct session *session,
-                                                      const struct request *request,
-                                                      uint32_t together, uint64_t ticks)
+/* A request, or a run of them, reached noted_ticks. */
+static __attribute__((noinline, cold)) void note(struct session *session,
+                                                 const struct request *request, uint32_t together,
+                                                 uint64_t ticks)
 {
     struct server *server = session->worker->server;
     struct options *options = &server->options;
@@ -116,6 +129,9 @@ static __attribute__((noinline, cold)) void note_slow(struct session *session,
     uint64_t duration_ns = clock_ticks_to_ns(ticks);
     int64_t slow_us = options->slowlog_threshold_us, spike_ms = options->latency_threshold_ms;
 
+    if (session->worker->observer.monitored)
+        monitor_show(session, request);
+    /* The slow log is told of EXEC by what it ran. */
     if (slow_us >= 0 && duration_ns / NS_PER_US >= (uint64_t)slow_us &&
         options->slowlog_count_max > 0 && !(command->flags & COMMAND_EXECUTES))
         log_slow(session, request, together, duration_ns);
@@ -132,15 +148,17 @@ void observer_run_ended(struct session *session, const struct request *first, ui
     uint64_t now = clock_ticks(), ticks = ticks_between(observer->since_ticks, now);
 
     observer->since_ticks = now;
-    if (count == 0)
+    if (count == 0) {
+        monitor_cancel(session->worker);
         return;
+    }
     /* What it has changed holds for itself already, as in Redis. */
     if (command->flags & COMMAND_ADMIN)
         observer_refresh(session->worker);
     command_counts_add(&observer->stats.commands[command->id], count, clock_ticks_to_ns(ticks),
                        observer->tracks);
-    if (__builtin_expect(ticks >= observer->slow_ticks, 0))
-        note_slow(session, first, count - 1, ticks);
+    if (__builtin_expect(ticks >= observer->noted_ticks, 0))
+        note(session, first, count - 1, ticks);
 }
 
 void observer_note(struct worker *worker, const struct command *command, enum dispatched how)
@@ -164,10 +182,10 @@ static struct session *session_of_client(struct client *client)
 
 static void exec_begins(struct client *client, const struct request *request)
 {
-    struct observer *observer = &session_of_client(client)->worker->observer;
+    struct session *session = session_of_client(client);
 
-    observer_keep_heads(observer, request);
-    observer->exec_ticks = clock_ticks();
+    observer_keep(session, request);
+    session->worker->observer.exec_ticks = clock_ticks();
 }
 
 static void exec_ended(struct client *client, const struct request *request, bool errored)
@@ -182,8 +200,8 @@ static void exec_ended(struct client *client, const struct request *request, boo
                        observer->tracks);
     if (errored)
         observer_note(worker, request->command, DISPATCH_RAN);
-    if (__builtin_expect(ticks >= observer->slow_ticks, 0))
-        note_slow(session_of_client(client), request, 0, ticks);
+    if (__builtin_expect(ticks >= observer->noted_ticks, 0))
+        note(session_of_client(client), request, 0, ticks);
 }
 
 const struct exec_observer observer_of_exec = {.begins = exec_begins, .ended = exec_ended};

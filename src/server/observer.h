@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * How a worker observes the requests it runs: counts and times them for INFO, and hands what was
- * slow to the slow log and the latency monitor.
+ * How a worker observes the requests it runs: counts and times them for INFO, hands what was slow
+ * to the slow log and the latency monitor, and everything to clients that MONITOR.
  *
  * Reading a clock costs a quarter of what a GET does, so not every request gets a reading of its
  * own. Requests of one batch that follow each other, are of the same command and touch at most one
  * key make a run; the clock is read where runs begin and end, and each request of a run is counted
  * with the same share of its time. A request that comes alone, or whose command can take long, is
- * timed by itself, and so is every request while the slow log wants what is faster than
- * EXACT_BELOW_US.
+ * timed by itself, and so is every request while somebody monitors or the slow log wants what is
+ * faster than EXACT_BELOW_US.
  *
  * Everything here belongs to the worker's thread, but for the counts (server/command_stats.h). What
  * others decide reaches it through the server's `observed` number, one load a batch.
@@ -31,7 +31,8 @@ struct observer {
     uint32_t seen;                 /* the server's `observed` number that the next fields follow */
     bool tracks;                   /* latency-tracking */
     bool exact;                    /* every request is a run of its own */
-    uint64_t slow_ticks;           /* a run that takes so long is slow for somebody */
+    bool monitored;                /* somebody is shown every request */
+    uint64_t noted_ticks;          /* a run that takes so long is noted by somebody */
     uint64_t slow_iteration_ticks; /* likewise an iteration of the loop */
     uint64_t since_ticks;          /* when the current run began */
     uint64_t exec_ticks;           /* when the current request of an EXEC began */
@@ -62,8 +63,8 @@ static inline bool observer_run_ends(const struct observer *observer, const stru
             (command->key_first == 0 || command->key_first != command->key_last));
 }
 
-/* Before a request with blobs runs. */
-void observer_keep_heads(struct observer *observer, const struct request *request);
+/* Before a request that may have blobs runs. */
+void observer_keep(struct session *session, const struct request *request);
 
 /* A run has ended: `count` requests of the first one's command ran; 0 when all were refused. */
 void observer_run_ended(struct session *session, const struct request *first, uint32_t count);

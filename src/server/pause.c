@@ -55,7 +55,8 @@ static bool will_run(const struct session *session, const struct request *reques
 
     return command != NULL && command->handler != NULL &&
            command_arity_ok(command, request->argc) &&
-           (session->client.authenticated || (command->flags & COMMAND_NO_AUTH) != 0);
+           (session->client.authenticated || (command->flags & COMMAND_NO_AUTH) != 0) &&
+           !client_denies(&session->client, command);
 }
 
 static bool writes(const struct session *session, const struct command *command)

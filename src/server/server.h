@@ -73,6 +73,7 @@ struct server {
     _Atomic uint64_t used_peak_bytes;
     struct slowlog slowlog;
     struct latency latency;
+    _Atomic uint32_t monitors;     /* clients that MONITOR */
     _Atomic uint32_t observed;     /* raised with whatever observers follow */
     _Atomic uint32_t stats_resets; /* CONFIG RESETSTAT, so far */
     struct lock baseline_lock;     /* guards: */

@@ -108,6 +108,7 @@ void session_show(struct session *session)
     uint64_t state = client->db | session->reply.version << SESSION_RESP_SHIFT |
                      (session->no_evict ? SESSION_NO_EVICT : 0) |
                      (session->no_touch ? SESSION_NO_TOUCH : 0) |
+                     (session->monitor != NULL ? SESSION_MONITORS : 0) |
                      (conn_closing(session->conn) ? SESSION_CLOSES : 0) |
                      (session->waiting_first != NULL ? SESSION_WAITS : 0) |
                      (session->peer[0] == '\0' ? SESSION_UNIX : 0);
@@ -255,6 +256,7 @@ static void closed(struct conn *conn)
     if (session->pending != NULL)
         pending_end(session);
     waiting_end(session);
+    monitor_end(session);
     client_deinit(&session->client);
     session_show(session); /* it watches nothing any more */
     label_release(session->label);
@@ -304,7 +306,7 @@ static bool run_request(struct session *session, struct request *request)
 static void run_alone(struct session *session, struct request *request)
 {
     observer_begin(session->worker);
-    observer_keep_heads(&session->worker->observer, request);
+    observer_keep(session, request);
     uint32_t count = run_request(session, request) ? 1 : 0;
     observer_run_ended(session, request, count);
 }
@@ -703,6 +705,7 @@ static void asleep(struct loop *loop)
     struct worker *worker = loop_owner(loop);
 
     engine_thread_offline(worker->engine_thread);
+    monitor_turn(worker);
     observer_asleep(worker);
 }
 

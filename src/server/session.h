@@ -46,6 +46,7 @@ enum session_state {
     SESSION_UNIX = 1 << 15,   /* came over a unix socket */
     SESSION_NO_EVICT = 1 << 16,
     SESSION_NO_TOUCH = 1 << 17,
+    SESSION_MONITORS = 1 << 18,
     SESSION_QUEUED_SHIFT = 20,
     SESSION_WATCHED_SHIFT = 42,
     SESSION_COUNT_MAX = (1 << 22) - 1 /* larger counts are shown as this */
@@ -74,6 +75,7 @@ struct session {
     int fd;                                       /* shown */
     bool replies_off;                             /* CLIENT REPLY OFF */
     uint8_t skips;                                /* requests that get no reply, this one first */
+    struct monitor *monitor;                      /* NULL: it does not MONITOR */
     bool no_evict, no_touch;                      /* asked for and shown, without effect yet */
     char peer[48], local[48]; /* shown; "127.0.0.1:1234", empty on unix sockets */
 };

@@ -106,6 +106,7 @@ enum status worker_init(struct worker *worker, struct server *server, uint32_t i
     worker->index = index;
     worker->discard.ops = &discard_ops;
     worker->limits = wire_limits_of(options);
+    monitoring_init(&worker->monitoring);
     *why = "memory is out";
     for (; parser_count < WORKER_BATCH_MAX; parser_count++) {
         status = parser_init(&worker->parsers[parser_count], &worker->limits);
@@ -142,6 +143,7 @@ void worker_join(struct worker *worker)
 void worker_deinit(struct worker *worker)
 {
     loop_destroy(worker->loop);
+    monitoring_deinit(&worker->monitoring);
     engine_thread_unregister(worker->engine_thread);
     command_stats_deinit(&worker->observer.stats);
     for (uint32_t i = 0; i < WORKER_BATCH_MAX; i++)

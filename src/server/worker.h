@@ -3,9 +3,10 @@
  * A worker: one thread with an event loop, the connections it was given, a clock sample and
  * counters. Worker 0 also accepts, and hands each connection to the worker with the fewest.
  *
- * Everything here belongs to the worker's thread, but: counters (its thread writes, anybody reads)
- * and the list of sessions, which others read under `sessions_lock` (see
- * server/clients.h). No other lock is taken under `sessions_lock`.
+ * Everything here belongs to the worker's thread, but: counters (its thread writes, anybody reads),
+ * the list of sessions, which others read under `sessions_lock` (see server/clients.h), and the
+ * inbox of what its monitoring clients are shown (server/monitor.h). No other lock is taken under
+ * `sessions_lock`.
  */
 #ifndef LARDER_SERVER_WORKER_H
 #define LARDER_SERVER_WORKER_H
@@ -15,6 +16,7 @@
 
 #include "base/counter.h"
 #include "net/loop.h"
+#include "server/monitor.h"
 #include "server/observer.h"
 #include "server/server.h"
 
@@ -42,6 +44,7 @@ struct worker {
     counter accepts_failed;            /* worker 0: times that accepting had to pause */
     _Atomic(const char *) accept_problem; /* static text: why, the last time */
     struct observer observer;
+    struct monitoring monitoring;
     struct sink discard; /* for replies that nobody wants */
     char discarded[SINK_RESERVE_MAX];
     struct lock sessions_lock;    /* guards the list and what struct session says */

@@ -78,6 +78,24 @@ static void clear_forgets_the_content(void **state)
     assert_content(&buffer, BYTES(""));
 }
 
+static void what_was_written_last_can_be_taken_back_with_its_failure(void **state)
+{
+    (void)state;
+    struct buffer buffer;
+    buffer_init(&buffer, 10);
+    buffer_cut(&buffer, 0);
+    sink_write_bytes(&buffer.sink, BYTES("one"));
+    size_t size = buffer_bytes(&buffer).size;
+    sink_write_bytes(&buffer.sink, BYTES("two"));
+    sink_write_bytes(&buffer.sink, BYTES("more than there is room for"));
+    assert_true(buffer.sink.failed);
+    buffer_cut(&buffer, size);
+    assert_false(buffer.sink.failed);
+    sink_write_bytes(&buffer.sink, BYTES("1234567"));
+    assert_content(&buffer, BYTES("one1234567"));
+    buffer_deinit(&buffer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -85,6 +103,7 @@ int main(void)
         cmocka_unit_test(reserved_room_counts_once_it_is_used),
         cmocka_unit_test(the_ceiling_is_reached_exactly_and_nothing_follows_a_failure),
         cmocka_unit_test(clear_forgets_the_content),
+        cmocka_unit_test(what_was_written_last_can_be_taken_back_with_its_failure),
     };
     return cmocka_run_group_tests_name("base/buffer", tests, NULL, NULL);
 }

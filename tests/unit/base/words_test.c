@@ -92,12 +92,28 @@ static void a_word_that_needs_no_quotes_gets_none(void **state)
     buffer_deinit(&buffer);
 }
 
+static void quotes_show_what_cannot_be_printed_as_redis_does(void **state)
+{
+    struct buffer buffer;
+
+    (void)state;
+    buffer_init(&buffer, 4096);
+    word_quote(&buffer.sink, BYTES("a b"));
+    word_quote(&buffer.sink, (struct bytes){NULL, 0});
+    word_quote(&buffer.sink, BYTES("\0\1\r\n\t\a\b\"\\'\x7f\xff~ {"));
+    assert_true(
+        bytes_equal(buffer_bytes(&buffer),
+                    BYTES("\"a b\"\"\"\"\\x00\\x01\\r\\n\\t\\a\\b\\\"\\\\'\\x7f\\xff~ {\"")));
+    buffer_deinit(&buffer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_word_is_read_as_redis_reads_it),
         cmocka_unit_test(a_word_that_was_written_is_read_back_as_it_was),
         cmocka_unit_test(a_word_that_needs_no_quotes_gets_none),
+        cmocka_unit_test(quotes_show_what_cannot_be_printed_as_redis_does),
     };
     return cmocka_run_group_tests_name("base/words", tests, NULL, NULL);
 }

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * See server/monitor.h. An inbox's blocks are numbered; a client that begins remembers the number
+ * of the next one, so that it sees nothing that was answered before it asked.
+ */
+#include "server/monitor.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "os/clock.h"
+#include "server/admin.h"
+#include "server/log.h"
+#include "server/session.h"
+#include "server/text.h"
+
+/* What a worker's buffer of lines keeps of its memory from one iteration to the next. */
+enum { LINES_KEPT_MAX = 64 * 1024 };
+
+struct monitor {
+    struct monitor *next;
+    struct session *session;
+    uint64_t block_first; /* number of the first block it is shown */
+};
+
+struct monitor_block {
+    struct monitor_block *next;
+    uint64_t number;
+    size_t size;
+    char lines[];
+};
+
+void monitoring_init(struct monitoring *monitoring)
+{
+    buffer_init(&monitoring->lines, MONITOR_INBOX_MAX);
+}
+
+static void free_blocks(struct monitor_block *block)
+{
+    while (block != NULL) {
+        struct monitor_block *next = block->next;
+
+        alloc_free(block);
+        block = next;
+    }
+}
+
+void monitoring_deinit(struct monitoring *monitoring)
+{
+    free_blocks(monitoring->inbox_first);
+    buffer_deinit(&monitoring->lines);
+}
+
+/* ---- who monitors */
+
+static void count_changed(struct session *session, int change)
+{
+    struct worker *worker = session->worker;
+
+    atomic_fetch_add(&worker->monitoring.count, (uint32_t)change);
+    atomic_fetch_add(&worker->server->monitors, (uint32_t)change);
+    server_observed_changed(worker->server);
+}
+
+enum status monitor_begin(struct session *session)
+{
+    struct monitoring *monitoring = &session->worker->monitoring;
+    struct monitor *monitor = alloc_get(sizeof(*monitor));
+
+    if (monitor == NULL)
+        return STATUS_NO_MEMORY;
+    monitor_turn(session->worker); /* what ran before is for those who asked before */
+    lock_acquire(&monitoring->lock);
+    uint64_t block_first = monitoring->block_next;
+    lock_release(&monitoring->lock);
+    *monitor = (struct monitor){monitoring->first, session, block_first};
+    monitoring->first = monitor;
+    session->monitor = monitor;
+    session->client.no_keys = true;
+    conn_class_set(session->conn, CONN_PUSHED);
+    count_changed(session, 1);
+    return STATUS_OK;
+}
+
+void monitor_end(struct session *session)
+{
+    struct monitor **link = &session->worker->monitoring.first;
+
+    if (session->monitor == NULL)
+        return;
+    while (*link != session->monitor)
+        link = &(*link)->next;
+    *link = session->monitor->next;
+    alloc_free(session->monitor);
+    session->monitor = NULL;
+    session->client.no_keys = false;
+    conn_class_set(session->conn, CONN_ANSWERED);
+    count_changed(session, -1);
+}
+
+/* ---- lines */
+
+static void write_line(struct session *session, const struct request *request)
+{
+    struct buffer *lines = &session->worker->monitoring.lines;
+    int64_t now_us = clock_engine_us();
+
+    text_append(lines, "+%lld.%06d [%u ", (long long)(now_us / 1000000), (int)(now_us % 1000000),
+                session->client.db);
+    if (session->peer[0] != '\0')
+        text_append(lines, "%s]", session->peer);
+    else
+        text_append(lines, "unix:%s]", session->listener->address);
+    for (uint32_t i = 0; i < request->argc && !lines->sink.failed; i++) {
+        sink_write(&lines->sink, " ", 1);
+        word_quote(&lines->sink,
+                   admin_is_secret(request, i) ? BYTES("(redacted)") : request->argv[i]);
+    }
+    sink_write(&lines->sink, "\r\n", 2);
+}
+
+/* As in Redis, what administrators do is nobody's business. */
+static bool is_shown(const struct request *request)
+{
+    return (request->command->flags & COMMAND_ADMIN) == 0;
+}
+
+void monitor_show(struct session *session, const struct request *request)
+{
+    struct monitoring *monitoring = &session->worker->monitoring;
+
+    if (monitoring->early)
+        monitoring->early = false;
+    else if (is_shown(request))
+        write_line(session, request);
+}
+
+void monitor_show_early(struct session *session, const struct request *request)
+{
+    struct monitoring *monitoring = &session->worker->monitoring;
+
+    if (request->command == NULL || !is_shown(request) || monitoring->lines.sink.failed)
+        return;
+    monitoring->early = true;
+    monitoring->early_start = buffer_bytes(&monitoring->lines).size;
+    write_line(session, request);
+}
+
+void monitor_cancel(struct worker *worker)
+{
+    struct monitoring *monitoring = &worker->monitoring;
+
+    if (monitoring->early)
+        buffer_cut(&monitoring->lines, monitoring->early_start);
+    monitoring->early = false;
+}
+
+/* ---- from worker to worker */
+
+/* Takes all blocks. Under the lock. */
+static struct monitor_block *take_inbox(struct monitoring *monitoring)
+{
+    struct monitor_block *first = monitoring->inbox_first;
+
+    monitoring->inbox_first = monitoring->inbox_last = NULL;
+    monitoring->inbox_bytes = 0;
+    return first;
+}
+
+/* The target looks at the end of every iteration of its loop; this makes it have one. */
+static void wake(struct loop *loop, void *argument)
+{
+    (void)loop, (void)argument;
+}
+
+/* `block` NULL: there was no memory for it. */
+static void put(struct worker *from, struct worker *target, struct monitor_block *block)
+{
+    struct monitoring *monitoring = &target->monitoring;
+    struct monitor_block *dropped = NULL;
+
+    lock_acquire(&monitoring->lock);
+    bool first = !atomic_load_explicit(&monitoring->arrived, memory_order_relaxed);
+    if (block == NULL || monitoring->lost ||
+        block->size > MONITOR_INBOX_MAX - monitoring->inbox_bytes) {
+        monitoring->lost = true;
+        dropped = take_inbox(monitoring);
+    } else {
+        block->number = monitoring->block_next++;
+        monitoring->inbox_bytes += block->size;
+        if (monitoring->inbox_last != NULL)
+            monitoring->inbox_last->next = block;
+        else
+            monitoring->inbox_first = block;
+        monitoring->inbox_last = block;
+        block = NULL;
+    }
+    atomic_store_explicit(&monitoring->arrived, true, memory_order_relaxed);
+    lock_release(&monitoring->lock);
+    free_blocks(dropped);
+    alloc_free(block);
+    /* Without memory for the message it is seen in the next iteration that comes for any reason. */
+    if (first && target != from && !loop_post(target->loop, wake, NULL))
+        return;
+}
+
+static void hand_on(struct worker *worker)
+{
+    struct monitoring *monitoring = &worker->monitoring;
+    struct server *server = worker->server;
+    struct bytes lines = buffer_bytes(&monitoring->lines);
+    bool failed = monitoring->lines.sink.failed;
+
+    for (uint32_t i = 0; i < server->worker_count; i++) {
+        struct worker *target = &server->workers[i];
+        struct monitor_block *block = NULL;
+
+        if (atomic_load_explicit(&target->monitoring.count, memory_order_relaxed) == 0)
+            continue;
+        if (!failed)
+            block = alloc_get(sizeof(*block) + lines.size);
+        if (block != NULL) {
+            block->next = NULL;
+            block->size = lines.size;
+            memcpy(block->lines, lines.data, lines.size);
+        }
+        put(worker, target, block);
+    }
+    if (lines.size > LINES_KEPT_MAX || !worker->observer.monitored)
+        buffer_deinit(&monitoring->lines);
+    else
+        buffer_clear(&monitoring->lines);
+}
+
+static void deliver(struct monitor *monitor, const struct monitor_block *block)
+{
+    struct conn *conn = monitor->session->conn;
+
+    for (; block != NULL && !monitor->session->replies_off && !conn_closing(conn);
+         block = block->next) {
+        if (block->number >= monitor->block_first)
+            sink_write(conn_sink(conn), block->lines, block->size);
+    }
+}
+
+static void close_lost(struct monitor *monitor)
+{
+    if (conn_closing(monitor->session->conn))
+        return;
+    log_line(LOG_WARNING, "client %llu monitors and was closed: there is no room for what it shows",
+             (unsigned long long)monitor->session->id);
+    conn_close(monitor->session->conn);
+}
+
+void monitor_turn(struct worker *worker)
+{
+    struct monitoring *monitoring = &worker->monitoring;
+
+    if (buffer_bytes(&monitoring->lines).size > 0 || monitoring->lines.sink.failed)
+        hand_on(worker);
+    if (!atomic_load_explicit(&monitoring->arrived, memory_order_relaxed))
+        return;
+    lock_acquire(&monitoring->lock);
+    struct monitor_block *blocks = take_inbox(monitoring);
+    bool lost = monitoring->lost;
+    monitoring->lost = false;
+    atomic_store_explicit(&monitoring->arrived, false, memory_order_relaxed);
+    lock_release(&monitoring->lock);
+    for (struct monitor *monitor = monitoring->first; monitor != NULL; monitor = monitor->next) {
+        if (lost)
+            close_lost(monitor);
+        else
+            deliver(monitor, blocks);
+    }
+    free_blocks(blocks);
+}
