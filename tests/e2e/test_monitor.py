@@ -246,6 +246,15 @@ def test_requests_that_waited_for_a_pause_are_shown_when_they_run(server):
     assert [raw.line() for _ in range(3)] == [b"+OK", b"+OK", b"+PONG"]
 
 
+def test_client_reply_off_stops_what_is_shown(server):
+    client, watching = server.client(decode_responses=True), monitor(server)
+    watching.send(command("CLIENT", "REPLY", "OFF") + command("CLIENT", "SETNAME", "quiet"))
+    harness.wait_until(lambda: "quiet" in {c["name"] for c in client.client_list()}, "it is off")
+    assert client.ping()
+    assert watching.ask("CLIENT", "REPLY", "ON") == b"+OK"
+    assert shown(watching)[3] == b'"CLIENT" "REPLY" "ON"'
+
+
 def test_a_client_that_monitors_is_never_idle(start, io):
     server = start("--io", io, "--threads", "2", "--timeout", "1")
     watching, idle = monitor(server), server.raw()
