@@ -37,25 +37,29 @@ static bool asked_for(const struct call *call, const struct option *option)
 
 enum outcome admin_config_get(struct call *call)
 {
-    struct options *options = &server_of(call)->options;
     const struct reply_ops *ops = call->reply->ops;
+    const struct option *shown[OPTIONS_MAX];
+    char *values[OPTIONS_MAX];
     uint32_t count = 0;
+    bool whole = true;
 
-    for (uint32_t i = 0; i < option_count(); i++)
-        count += asked_for(call, option_at(i));
-    ops->map(call->reply, count);
-    for (uint32_t i = 0; i < option_count(); i++) {
-        const struct option *option = option_at(i);
-
-        if (!asked_for(call, option))
+    for (uint32_t i = 0; i < option_count() && whole; i++) {
+        if (!asked_for(call, option_at(i)))
             continue;
-        char *value = options_show(options, option);
-        ops->bytes(call->reply, bytes_of_text(option->name));
-        if (value != NULL)
-            ops->bytes(call->reply, bytes_of_text(value));
-        else
-            ops->missing(call->reply);
-        alloc_free(value);
+        shown[count] = option_at(i);
+        values[count] = options_show(&server_of(call)->options, shown[count]);
+        whole = values[count++] != NULL;
+    }
+    if (whole)
+        ops->map(call->reply, count);
+    else
+        reply_status(call->reply, STATUS_NO_MEMORY);
+    for (uint32_t i = 0; i < count; i++) {
+        if (whole) {
+            ops->bytes(call->reply, bytes_of_text(shown[i]->name));
+            ops->bytes(call->reply, bytes_of_text(values[i]));
+        }
+        alloc_free(values[i]);
     }
     return OUTCOME_DONE;
 }

@@ -133,7 +133,10 @@ static void info_memory(struct server *server, struct buffer *out)
                 "used_memory_scripts_human:0B\r\n");
     text_append(out, "maxmemory:%llu\r\n", LLU(figures.limit));
     human(out, "maxmemory_human", figures.limit);
-    text_append(out, "maxmemory_policy:%s\r\n", policy != NULL ? policy : "");
+    if (policy != NULL)
+        text_append(out, "maxmemory_policy:%s\r\n", policy);
+    else
+        out->sink.failed = true; /* memory is out */
     info_allocator(&figures, out);
     text_append(out, "mem_not_counted_for_evict:%llu\r\nmem_clients_normal:%llu\r\n", LLU(output),
                 LLU(output));
