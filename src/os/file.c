@@ -35,7 +35,8 @@ enum status file_read(const char *path, size_t size_max, char **out, size_t *out
         char *more = alloc_resize(text, room + 1);
 
         if (more == NULL) {
-            *why = status_text(status = STATUS_NO_MEMORY);
+            status = STATUS_NO_MEMORY;
+            *why = "out of memory";
             goto fail;
         }
         text = more;

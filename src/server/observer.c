@@ -114,8 +114,8 @@ static void log_slow(struct session *session, const struct request *request, uin
         slowlog_add(&server->slowlog, &note, (uint64_t)server->options.slowlog_count_max);
     client_view_end(&view);
     if (status != STATUS_OK)
-        log_line(LOG_WARNING, "a slow command of client %llu is not in the slow log: %s",
-                 (unsigned long long)session->id, status_text(status));
+        log_line(LOG_WARNING, "a slow command of client %llu is not in the slow log: out of memory",
+                 (unsigned long long)session->id);
 }
 
 /* A request, or a run of them, reached noted_ticks. */
