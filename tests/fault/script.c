@@ -364,3 +364,21 @@ void orders_destroy(struct orders *orders)
     }
     free(orders->first);
 }
+
+char *order_encode(const struct order *order, size_t *out_size)
+{
+    size_t room = 32, size;
+    for (uint32_t i = 0; i < order->argc; i++)
+        room += order->argv[i].size + 32;
+    char *data = grown(NULL, room);
+    size = (size_t)sprintf(data, "*%u\r\n", order->argc);
+    for (uint32_t i = 0; i < order->argc; i++) {
+        size += (size_t)sprintf(data + size, "$%zu\r\n", order->argv[i].size);
+        memcpy(data + size, order->argv[i].data, order->argv[i].size);
+        size += order->argv[i].size;
+        memcpy(data + size, "\r\n", 2);
+        size += 2;
+    }
+    *out_size = size;
+    return data;
+}

@@ -47,5 +47,7 @@ struct orders {
 /* Expands a script; aborts when memory is out. */
 struct orders orders_create(const struct script *script);
 void orders_destroy(struct orders *orders);
+/* The bytes of a request in RESP, which the caller frees; aborts when memory is out. */
+char *order_encode(const struct order *order, size_t *out_size);
 
 #endif

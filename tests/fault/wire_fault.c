@@ -42,26 +42,6 @@ struct connection {
     struct buffer replies;
 };
 
-/* The bytes of a request, NULL-terminated for nobody; malloc'd. */
-static char *encode(const struct order *order, size_t *out_size)
-{
-    size_t room = 32, size;
-    for (uint32_t i = 0; i < order->argc; i++)
-        room += order->argv[i].size + 32;
-    char *data = malloc(room);
-    assert_non_null(data);
-    size = (size_t)sprintf(data, "*%u\r\n", order->argc);
-    for (uint32_t i = 0; i < order->argc; i++) {
-        size += (size_t)sprintf(data + size, "$%zu\r\n", order->argv[i].size);
-        memcpy(data + size, order->argv[i].data, order->argv[i].size);
-        size += order->argv[i].size;
-        memcpy(data + size, "\r\n", 2);
-        size += 2;
-    }
-    *out_size = size;
-    return data;
-}
-
 static void hang_up(struct connection *connection)
 {
     struct client *client = &connection->world->clients[0];
@@ -127,7 +107,7 @@ static enum served serve(struct connection *connection, const struct order *orde
         return LOST;
     connection->open = true;
     size_t size;
-    char *data = encode(order, &size);
+    char *data = order_encode(order, &size);
     enum parse parse = receive(connection, data, size);
     if (parse == PARSE_DONE) {
         struct request *request = &connection->parser.request;
