@@ -134,7 +134,8 @@ static bool changed(struct server *server, const struct option *option, char *me
 
 /* ---- setting */
 
-/* Puts the old values back, and tells those of the first `told` that knew of the new. */
+/* Puts the old values back, and tells those of the first `told` that may know of the new: a change
+ * that failed may have reached some workers. */
 static void take_back(struct server *server, const struct option *const *options,
                       const struct option_value *old, uint32_t count, uint32_t told)
 {
@@ -156,7 +157,7 @@ static bool set_all(struct server *server, const struct option *const *options,
         values[i] = options_exchange(&server->options, options[i], values[i]);
     for (uint32_t i = 0; i < count; i++) {
         if (!changed(server, options[i], message)) {
-            take_back(server, options, values, count, i);
+            take_back(server, options, values, count, i + 1);
             *out_failed = i;
             return false;
         }
