@@ -283,11 +283,12 @@ static void an_engine_is_created_whole_or_not_at_all(void **state)
 
 int main(void)
 {
-    enum { OTHERS = 3, TESTS_MAX = 64 };
+    enum { OTHERS = 4, TESTS_MAX = 64 };
     static struct CMUnitTest tests[TESTS_MAX];
     tests[0] = (struct CMUnitTest)cmocka_unit_test(an_engine_is_created_whole_or_not_at_all);
     tests[1] = (struct CMUnitTest)cmocka_unit_test(a_pipeline_survives_every_failing_allocation);
-    tests[2] = (struct CMUnitTest)cmocka_unit_test(a_server_survives_every_failing_allocation);
+    tests[2] = (struct CMUnitTest)cmocka_unit_test(a_server_starts_whole_or_not_at_all);
+    tests[3] = (struct CMUnitTest)cmocka_unit_test(a_server_survives_every_failing_allocation);
     if (script_count + OTHERS > TESTS_MAX || admin_tables_add() != STATUS_OK)
         return 2;
     for (uint32_t i = 0; i < script_count; i++)
