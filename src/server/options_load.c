@@ -153,8 +153,12 @@ enum options_load options_load(struct options *options, const struct option_argu
     if (options->config[0] != '\0') {
         char *path = options_show(options, option_find(BYTES("config")));
 
+        if (path == NULL) {
+            snprintf(message, OPTION_MESSAGE_SIZE, "out of memory");
+            return OPTIONS_BAD;
+        }
         option_source_init(&source, options, message, "");
-        bool good = path != NULL && config_file_load(&source, path);
+        bool good = config_file_load(&source, path);
 
         alloc_free(path);
         if (!good)
