@@ -38,7 +38,7 @@ enum { ROUNDS_MAX = 20000 };
 struct stage {
     struct server server;
     struct thread *thread;
-    char folder[32], socket[64], config[64];
+    char folder[32], socket[64], config[64], log[64];
     struct peer peers[PEERS];
     unsigned rounds;
     bool fault_spent; /* what the round's fault did has been seen */
@@ -200,23 +200,26 @@ static bool clients_are_listed_and_killed(struct stage *stage)
     return true;
 }
 
-static char *read_config(const struct stage *stage)
+/* To be freed. */
+static char *read_file(const char *path)
 {
-    enum { SIZE_MAX_READ = 64 * 1024 };
-    FILE *file = fopen(stage->config, "r");
-    char *text = calloc(1, SIZE_MAX_READ);
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t room = 0;
 
     assert_non_null(file);
-    assert_non_null(text);
-    assert_true(fread(text, 1, SIZE_MAX_READ - 1, file) > 0);
+    bool empty = getdelim(&text, &room, '\0', file) < 0;
     fclose(file);
+    assert_non_null(text);
+    if (empty)
+        text[0] = '\0';
     return text;
 }
 
 /* What a failure left must be what was there before, or what success leaves. */
 static void judge_config(struct stage *stage, char *old, bool rewritten)
 {
-    char *now = read_config(stage);
+    char *now = read_file(stage->config);
 
     if (rewritten && stage->doubtful != NULL)
         assert_string_equal(stage->doubtful, now);
@@ -240,17 +243,55 @@ static bool options_are_set_and_written(struct stage *stage)
     if (!ask(stage, ALICE, "+OK", set) ||
         !ask(stage, BOB, shown, "CONFIG GET timeout latency-tracking-info-percentiles"))
         return false;
-    char *old = read_config(stage);
+    char *old = read_file(stage->config);
     bool rewritten = ask(stage, ALICE, "+OK", "CONFIG REWRITE");
     judge_config(stage, old, rewritten);
     return rewritten;
 }
 
+/* What the log says of a reload, once it does. */
+static void wait_for_reload(const struct stage *stage, char *out_line, size_t size)
+{
+    enum { STEP_US = 100, STEPS_MAX = 200 * 1000 };
+
+    for (int i = 0; i < STEPS_MAX; i++) {
+        char *log = read_file(stage->log), *at = strstr(log, "configuration ");
+        bool whole = at != NULL && strchr(at, '\n') != NULL;
+
+        if (whole)
+            snprintf(out_line, size, "%.*s", (int)strcspn(at, "\n"), at);
+        free(log);
+        if (whole)
+            return;
+        clock_sleep_us(STEP_US);
+    }
+    fail_msg("%s: the log tells of no reload", peer_moment);
+}
+
+/* On SIGHUP; the file has what options_are_set_and_written wrote. */
+static bool the_configuration_is_reloaded(struct stage *stage)
+{
+    char line[300];
+
+    if (!ask(stage, ALICE, "+OK", "CONFIG SET timeout 500 latency-tracking-info-percentiles 1"))
+        return false;
+    assert_int_equal(truncate(stage->log, 0), 0);
+    server_note_hangup(&stage->server);
+    wait_for_reload(stage, line, sizeof(line));
+    if (strncmp(line, "configuration reloaded, options changed: 2", 42) == 0)
+        return ask(stage, BOB,
+                   stage->rounds % 2 != 0 ? "*2\r\n$7\r\ntimeout\r\n$4\r\n1000"
+                                          : "*2\r\n$7\r\ntimeout\r\n$4\r\n2000",
+                   "CONFIG GET timeout");
+    if (strstr(line, "memory") == NULL)
+        fail_msg("%s: not reloaded: %s", peer_moment, line);
+    return false;
+}
+
 static bool the_server_tells_all_of_itself(struct stage *stage)
 {
     return ask(stage, ALICE, "$~maxmemory_policy:noeviction", "INFO everything") &&
-           ask(stage, ALICE, "*", "COMMAND DOCS") && ask(stage, ALICE, "*", "COMMAND") &&
-           ask(stage, ALICE, "*56\r\n", "MEMORY STATS") &&
+           ask(stage, ALICE, "*", "COMMAND DOCS") && ask(stage, ALICE, "*56\r\n", "MEMORY STATS") &&
            ask(stage, ALICE, "$", "MEMORY DOCTOR") &&
            ask(stage, BOB, "%~$5\r\nproto\r\n:3\r\n", "HELLO 3") &&
            ask(stage, BOB, "=~maxmemory_policy:noeviction", "INFO everything") &&
@@ -267,6 +308,7 @@ static bool (*const scenes[])(struct stage *stage) = {
     latency_is_measured,
     clients_are_listed_and_killed,
     options_are_set_and_written,
+    the_configuration_is_reloaded,
     the_server_tells_all_of_itself,
 };
 
@@ -339,22 +381,20 @@ static void stage_init(struct stage *stage)
     assert_non_null(mkdtemp(stage->folder));
     snprintf(stage->socket, sizeof(stage->socket), "%s/socket", stage->folder);
     snprintf(stage->config, sizeof(stage->config), "%s/larder.conf", stage->folder);
+    snprintf(stage->log, sizeof(stage->log), "%s/log", stage->folder);
     FILE *file = fopen(stage->config, "w");
     assert_non_null(file);
     fprintf(file,
-            "# a comment that stays\nport 0\nunixsocket %s\nlogfile %s/log\nthreads 2\nshards 2\n"
+            "# a comment that stays\nport 0\nunixsocket %s\nlogfile %s\nthreads 2\nshards 2\n"
             "io epoll\nmaxmemory 64mb\nenable-debug-command yes\nslowlog-max-len 20\n"
             "timeout 3000\n",
-            stage->socket, stage->folder);
+            stage->socket, stage->log);
     assert_int_equal(fclose(file), 0);
 }
 
 static void stage_deinit(struct stage *stage)
 {
-    char log[64];
-
-    snprintf(log, sizeof(log), "%s/log", stage->folder);
-    unlink(log);
+    unlink(stage->log);
     unlink(stage->config);
     assert_int_equal(rmdir(stage->folder), 0);
 }
@@ -377,6 +417,8 @@ static bool open_server(struct stage *stage)
             thread_start("server", run_server, server, &stage->thread) == STATUS_OK)
             return true;
         server_end(server);
+    } else {
+        assert_non_null(strstr(message, "memory"));
     }
     options_deinit(&server->options);
     return false;
