@@ -93,6 +93,8 @@ void peer_send(struct peer *peer)
     for (size_t at = 0; at < peer->output_size;) {
         ssize_t sent = send(peer->fd, peer->output + at, peer->output_size - at, MSG_NOSIGNAL);
 
+        if (sent < 0 && errno == EINTR)
+            continue;
         if (sent < 0 && (errno == EPIPE || errno == ECONNRESET))
             break;
         if (sent < 0)
@@ -158,8 +160,11 @@ static size_t reply_size(const char *data, size_t size)
 static bool receive(struct peer *peer)
 {
     static char part[128 * 1024]; /* tests have one thread */
-    ssize_t got = recv(peer->fd, part, sizeof(part), 0);
+    ssize_t got;
 
+    do /* io_uring interrupts the thread that made it */
+        got = recv(peer->fd, part, sizeof(part), 0);
+    while (got < 0 && errno == EINTR);
     if (got < 0 && errno != ECONNRESET)
         fail_msg("%s: no reply comes that is %s: %s", peer_moment,
                  peer->awaited_count > 0 ? peer->awaited[0] : "nothing", strerror(errno));
