@@ -493,7 +493,7 @@ void conn_received_direct(struct conn *conn, size_t size)
  * */
 static void check_end(struct conn *conn)
 {
-    if (!conn->ended || conn->closing || conn->held || conn->let_on ||
+    if (!conn->ended || conn->closing || conn->let_on ||
         ((conn->congested || conn->relieved) && conn->tail_size > 0))
         return;
     conn->draining = true;
@@ -504,7 +504,10 @@ static void check_end(struct conn *conn)
 void conn_ended(struct conn *conn)
 {
     conn->ended = true;
-    check_end(conn);
+    if (conn->held)
+        conn_close(conn); /* nobody is known to wait for what it has asked */
+    else
+        check_end(conn);
 }
 
 void conn_resume(struct conn *conn)
@@ -632,6 +635,8 @@ void conn_class_set(struct conn *conn, enum conn_class class)
 {
     conn->pushed = class == CONN_PUSHED;
     conn->heard_ms = conn->loop->now_ms;
+    conn->over = false; /* of the other class's limit */
+    conn_check_congestion(conn);
 }
 
 /* ---- what the handler may ask */

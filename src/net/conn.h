@@ -155,10 +155,14 @@ static inline bool conn_readable(const struct conn *conn)
     return !conn->closing && !conn->draining && !conn->congested && !conn->held;
 }
 
-/* More bytes are wanted from the peer, be it to drop them. */
+/* What is kept of what comes while the connection is held: enough to see that the peer has gone. */
+enum { HELD_TAIL_MAX = 64 * 1024 };
+
+/* More bytes are wanted from the peer, be it to keep or to drop them. */
 static inline bool conn_wants(const struct conn *conn)
 {
-    return !conn->ended && (conn_readable(conn) || (conn->lingering && !conn->closing));
+    bool keeps = conn->held && !conn->draining && conn->tail_size < HELD_TAIL_MAX;
+    return !conn->ended && !conn->closing && (conn_readable(conn) || keeps || conn->lingering);
 }
 
 static inline size_t conn_unsent(const struct conn *conn)

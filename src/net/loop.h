@@ -173,8 +173,9 @@ bool conn_closing(const struct conn *conn);
  * `into` (bytes that already arrived are copied), then `filled` is called. `into` belongs to the
  * caller and must stay until `filled` or `closed`. */
 void conn_receive_into(struct conn *conn, char *into, size_t size);
-/* Offers no bytes, and receives none, until conn_let_on; the time it may be idle does not count.
- * That the peer has gone is noticed afterwards. */
+/* Offers no bytes until conn_let_on, and keeps a bounded number of what comes; the time it may be
+ * idle does not count. A peer that sends its end meanwhile is taken to have gone: the connection is
+ * closed. */
 void conn_hold(struct conn *conn);
 void conn_let_on(struct conn *conn);
 /* What a connection holds, as of its last event. */

@@ -216,12 +216,12 @@ static void uring_receive(struct conn *conn)
     }
 }
 
+/* One that is on loop->again for another reason receives when its turn comes there. */
 static void starve(struct conn *conn)
 {
-    if (!conn_wants(conn))
+    if (!conn_wants(conn) || !links_empty(&conn->again))
         return;
     conn->starved = true;
-    links_remove(&conn->again);
     links_append(&io_of(conn)->starved, &conn->again);
 }
 

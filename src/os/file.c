@@ -25,11 +25,17 @@ enum status file_read(const char *path, size_t size_max, char **out, size_t *out
     char *text = NULL;
     size_t size = 0;
     ssize_t got;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat about;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0) {
         *why = strerror(errno);
         return STATUS_SYSTEM;
+    }
+    /* A pipe may never end. Of a directory, reading says what it is. */
+    if (fstat(fd, &about) != 0 || !(S_ISREG(about.st_mode) || S_ISDIR(about.st_mode))) {
+        *why = "it is not a regular file";
+        goto fail;
     }
     for (size_t room = 4096;; room *= 2) {
         char *more = alloc_resize(text, room + 1);

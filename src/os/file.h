@@ -13,7 +13,7 @@
 #include "base/status.h"
 
 /* The whole file as a string that the caller frees. A file of more than `size_max` bytes is
- * refused. */
+ * refused, and so is what is no file but a pipe or a device. */
 enum status file_read(const char *path, size_t size_max, char **out, size_t *out_size,
                       const char **why) MUST_USE;
 /* Replaces what a file holds: whoever looks, whenever this is interrupted, and after the machine

@@ -33,6 +33,7 @@ static void catch_signal(int number)
 void signal_ignore_harmless(void)
 {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* the write says so itself */
     signal(SIGUSR1, SIG_IGN);
     signal(SIGUSR2, SIG_IGN);
 }

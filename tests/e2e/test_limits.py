@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Limits of connections that change while these are open."""
 import os
+import selectors
 import socket
 
 import pytest
@@ -162,3 +163,53 @@ def test_who_sends_on_after_a_protocol_error_still_reads_it(server):
         assert raw.line() == b"+PONG"
         assert raw.line() == b"-ERR Protocol error: invalid multibulk length"
         assert raw.socket.recv(100) == b""
+
+
+def test_clients_that_read_are_all_served_while_buffers_run_out(start, io):
+    """More connections than receive buffers, each stalled by its own replies time and again."""
+    server = start("--io", io, "--threads", "1", "--client-output-soft-limit", "16kb")
+    server.client().set("big", b"v" * 20000)
+    request = (command("GET", "big") + command("ECHO", "y" * 3000)) * 100
+    reply_size = 100 * (len("$20000\r\n") + 20002 + len("$3000\r\n") + 3002)
+    raws = [server.raw() for _ in range(200)]
+    selector = selectors.DefaultSelector()
+    for raw in raws:
+        raw.socket.setblocking(False)
+        raw.unsent, raw.due = memoryview(request), reply_size
+        selector.register(raw.socket, selectors.EVENT_READ | selectors.EVENT_WRITE, raw)
+    while selector.get_map():
+        events = selector.select(harness.PATIENCE_S)
+        assert events, f"{len(selector.get_map())} clients wait for ever"
+        for key, ready in events:
+            raw = key.data
+            if ready & selectors.EVENT_WRITE:
+                raw.unsent = raw.unsent[raw.socket.send(raw.unsent):]
+                if not raw.unsent:
+                    selector.modify(raw.socket, selectors.EVENT_READ, raw)
+            if ready & selectors.EVENT_READ:
+                raw.due -= len(raw.socket.recv(MB))
+                if raw.due == 0:
+                    selector.unregister(raw.socket)
+    for raw in raws:
+        raw.close()
+    harness.wait_until(lambda: server.client().info("clients")["connected_clients"] == 1,
+                       "all connections are gone")
+
+
+def test_another_class_of_output_begins_with_its_own_limits(start, io):
+    server = start("--io", io, "--threads", "1", "--client-output-soft-limit", "1gb",
+                   "--client-output-buffer-limit", "pubsub 0 64kb 3600")
+    client, raw = server.client(), server.raw()
+    ident = raw.ask("CLIENT", "ID")[1:].decode()
+    assert raw.ask("MONITOR") == b"+OK"
+    for _ in range(4):
+        client.set("k", b"x" * MB)
+    harness.wait_until(lambda: int(client.client_list(client_id=[ident])[0]["tot-mem"]) > MB,
+                       "it is behind")
+    raw.send(command("RESET") + command("CLIENT", "SETNAME", "back"))
+    harness.wait_until(lambda: client.client_list(client_id=[ident])[0]["name"] == "back",
+                       "it is an ordinary client")
+    assert client.config_set("client-output-buffer-limit", "pubsub 0 64kb 0")  # looks at all
+    while raw.line() != b"+RESET":
+        pass
+    assert raw.line() == b"+OK" and raw.ask("PING") == b"+PONG"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 
@@ -170,3 +171,16 @@ def test_closed_standard_files_are_not_taken_for_a_log(begin, tmp_path):
     finally:
         process.kill()
         process.wait()
+
+
+def test_a_limit_on_the_size_of_files_stops_nothing(begin, tmp_path):
+    conf, text = tmp_path / "larder.conf", "#" + "x" * 6000 + "\n"
+    conf.write_text(text)
+    with begin("--config", "larder.conf", "--logfile", "log") as client:
+        resource.prlimit(client.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+        for _ in range(100):
+            client.execute_command("DEBUG", "LOG", "x" * 100)
+        with pytest.raises(harness.redis.ResponseError, match="File too large$"):
+            client.execute_command("CONFIG", "REWRITE")
+        assert client.ping()
+    assert conf.read_text() == text and (tmp_path / "log").stat().st_size <= 4096

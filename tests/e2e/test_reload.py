@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """SIGHUP reads the configuration again."""
+import os
 import signal
 
 import pytest
@@ -106,3 +107,17 @@ def test_hangups_under_load_lose_no_request(reload):
     for i in range(300):
         server.signal(signal.SIGHUP)
         assert client.incr("n") == i + 1
+
+
+@pytest.mark.quick
+def test_a_pipe_is_no_configuration(start, tmp_path):
+    """It would have to be read again, by a worker or by the thread that minds signals."""
+    path = tmp_path / "larder.conf"
+    path.write_text("timeout 0\n")
+    server = start("--config", str(path))
+    path.unlink()
+    os.mkfifo(path)
+    server.signal(signal.SIGHUP)
+    harness.wait_until(lambda: "not a regular file" in server.log(), "it is refused")
+    with pytest.raises(redis.ResponseError, match="not a regular file"):
+        server.client().config_rewrite()
