@@ -4,11 +4,11 @@
  * to the slow log and the latency monitor, and everything to clients that MONITOR.
  *
  * Reading a clock costs a quarter of what a GET does, so not every request gets a reading of its
- * own. Requests of one batch that follow each other, are of the same command and touch at most one
- * key make a run; the clock is read where runs begin and end, and each request of a run is counted
- * with the same share of its time. A request that comes alone, or whose command can take long, is
- * timed by itself, and so is every request while somebody monitors or the slow log wants what is
- * faster than EXACT_BELOW_US.
+ * own. Requests of one batch that follow each other make a run when they are of the same command
+ * and it touches one key, or none and is COMMAND_FAST; the clock is read where runs begin and end,
+ * and each request of a run is counted with the same share of its time. A request that comes alone,
+ * or whose command can have several keys or take long, is timed by itself, and so is every request
+ * while somebody monitors or the slow log wants what is faster than EXACT_BELOW_US.
  *
  * Everything here belongs to the worker's thread, but for the counts (server/command_stats.h). What
  * others decide reaches it through the server's `observed` number, one load a batch.
@@ -56,11 +56,10 @@ void observer_begin(struct worker *worker);
 static inline bool observer_run_ends(const struct observer *observer, const struct command *command,
                                      const struct command *next)
 {
-    if (command != next || observer->exact)
+    if (command != next || command == NULL || observer->exact)
         return true;
-    return command == NULL ||
-           (!(command->flags & COMMAND_FAST) &&
-            (command->key_first == 0 || command->key_first != command->key_last));
+    return command->key_first == 0 ? (command->flags & COMMAND_FAST) == 0
+                                   : command->key_first != command->key_last;
 }
 
 /* Before a request that may have blobs runs. */

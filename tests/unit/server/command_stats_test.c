@@ -88,6 +88,32 @@ static void counts_of_all_workers_are_summed_and_a_reset_ends_them_at_once(void 
     free_server(server);
 }
 
+/* Whether two requests of a command that follow each other share a reading of the clock. */
+static bool share(const char *name, bool exact)
+{
+    const struct observer observer = {.exact = exact};
+    const struct command *command = command_find(bytes_of_text(name));
+    return !observer_run_ends(&observer, command, command);
+}
+
+static void only_requests_of_a_short_command_share_a_reading_of_the_clock(void **state)
+{
+    static const char *const short_ones[] = {"get", "set", "incr", "append", "ping"};
+    static const char *const others[] = {"mget", "exists", "touch", "unlink", "mset",
+                                         "copy", "info",   "keys",  "nosuch"};
+    const struct observer observer = {.exact = false};
+    (void)state;
+    assert_int_equal(admin_tables_add(), STATUS_OK);
+    for (size_t i = 0; i < sizeof(short_ones) / sizeof(short_ones[0]); i++) {
+        assert_true(share(short_ones[i], false));
+        assert_false(share(short_ones[i], true));
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(share(others[i], false));
+    assert_true(
+        observer_run_ends(&observer, command_find(BYTES("get")), command_find(BYTES("set"))));
+}
+
 static void names_tell_the_parent(void **state)
 {
     char name[2 * COMMAND_NAME_SIZE_MAX + 2];
@@ -115,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buckets_are_in_order_and_narrow),
         cmocka_unit_test(counts_of_all_workers_are_summed_and_a_reset_ends_them_at_once),
+        cmocka_unit_test(only_requests_of_a_short_command_share_a_reading_of_the_clock),
         cmocka_unit_test(names_tell_the_parent),
         cmocka_unit_test(ticks_are_nanoseconds_once_converted),
     };
