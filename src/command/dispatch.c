@@ -138,25 +138,55 @@ static enum status queue(struct client *client, struct request *request, struct 
     return status;
 }
 
+enum refusal { REFUSAL_NONE, UNKNOWN, UNKNOWN_SUB, WRONG_ARITY, NOT_AUTHENTICATED, DENIED };
+
+static enum refusal refusal_of(const struct client *client, const struct request *request)
+{
+    const struct command *command = request->command;
+
+    if (command == NULL)
+        return UNKNOWN;
+    if ((command->flags & COMMAND_PARENT) && request->argc > 1)
+        return UNKNOWN_SUB;
+    if (!command_arity_ok(command, request->argc) || command->handler == NULL)
+        return WRONG_ARITY;
+    if (!client->authenticated && !(command->flags & COMMAND_NO_AUTH))
+        return NOT_AUTHENTICATED;
+    return client_denies(client, command) ? DENIED : REFUSAL_NONE;
+}
+
+bool dispatch_refuses(const struct client *client, const struct request *request)
+{
+    return refusal_of(client, request) != REFUSAL_NONE;
+}
+
 /* Everything but the common way. RAN: the request is to run now. Whatever is refused here spoils
  * the transaction it would have been part of. */
 static enum dispatched admit(struct client *client, struct request *request, struct reply *reply)
 {
     const struct command *command = request->command;
-    if (command == NULL) {
+
+    switch (refusal_of(client, request)) {
+    case UNKNOWN:
         reject_unknown(request, reply);
-    } else if ((command->flags & COMMAND_PARENT) && request->argc > 1) {
+        break;
+    case UNKNOWN_SUB:
         reject_unknown_sub(request, reply);
-    } else if (!command_arity_ok(command, request->argc) || command->handler == NULL) {
+        break;
+    case WRONG_ARITY:
         reject_arity(client, command, reply);
-    } else if (!client->authenticated && !(command->flags & COMMAND_NO_AUTH)) {
+        break;
+    case NOT_AUTHENTICATED:
         reject(client, command, reply, STATUS_NO_AUTH);
-    } else if (client_denies(client, command)) {
+        break;
+    case DENIED:
         reply_errorf(reply, "ERR", "Replica can't interact with the keyspace");
-    } else if (!client->in_multi || (command->flags & COMMAND_CONTROL)) {
-        return DISPATCH_RAN;
-    } else if (queue(client, request, reply) == STATUS_OK) {
-        return DISPATCH_QUEUED;
+        break;
+    case REFUSAL_NONE:
+        if (!client->in_multi || (command->flags & COMMAND_CONTROL))
+            return DISPATCH_RAN;
+        if (queue(client, request, reply) == STATUS_OK)
+            return DISPATCH_QUEUED;
     }
     client->multi_failed = client->in_multi; /* EXEC will refuse */
     return DISPATCH_REJECTED;

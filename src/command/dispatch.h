@@ -15,6 +15,10 @@ void dispatch_prepare(const struct client *client, struct request *request);
 /* Hints for a batch of prepared requests: call for all of them, then _entry for all, then run. */
 void dispatch_prefetch_bucket(const struct client *client, const struct request *request);
 void dispatch_prefetch_entry(const struct client *client, const struct request *request);
+/* Whether a prepared request is refused whatever memory and a transaction say: it is unknown, its
+ * arguments are too few or too many, or the client may not ask for it. */
+bool dispatch_refuses(const struct client *client, const struct request *request);
+
 enum dispatched {
     DISPATCH_RAN,      /* its handler did, whatever it answered */
     DISPATCH_QUEUED,   /* EXEC will run it */

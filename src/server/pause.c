@@ -5,6 +5,7 @@
  */
 #include "server/pause.h"
 
+#include "command/dispatch.h"
 #include "command/transaction.h"
 #include "os/clock.h"
 
@@ -48,17 +49,6 @@ enum status pause_end(struct server *server)
     return status;
 }
 
-/* What is refused anyway is answered at once. */
-static bool will_run(const struct session *session, const struct request *request)
-{
-    const struct command *command = request->command;
-
-    return command != NULL && command->handler != NULL &&
-           command_arity_ok(command, request->argc) &&
-           (session->client.authenticated || (command->flags & COMMAND_NO_AUTH) != 0) &&
-           !client_denies(&session->client, command);
-}
-
 static bool writes(const struct session *session, const struct command *command)
 {
     return (command->flags & COMMAND_WRITE) != 0 ||
@@ -76,7 +66,9 @@ bool pause_holds(const struct session *session, const struct request *request)
         atomic_compare_exchange_strong(&server->pause, &pause, 0);
         return false;
     }
-    return will_run(session, request) && ((pause & 1) != 0 || writes(session, request->command));
+    /* What is refused anyway is answered at once. */
+    return !dispatch_refuses(&session->client, request) &&
+           ((pause & 1) != 0 || writes(session, request->command));
 }
 
 void pause_watch(struct worker *worker)

@@ -140,11 +140,18 @@ def test_a_pause_ends_by_its_time(server):
     assert client.ping()
 
 
-def test_a_pause_of_everything_holds_reads_and_answers_what_is_refused(server):
+def test_what_is_refused_does_not_wait_for_the_end_of_a_pause(server):
     client, raw = server.client(), server.raw()
-    assert client.execute_command("CLIENT PAUSE", 500, "ALL")
+    assert client.execute_command("CLIENT PAUSE", LONG_MS, "ALL")
     assert raw.ask("NOSUCH").startswith(b"-ERR unknown command")
     assert raw.ask("GET") == b"-ERR wrong number of arguments for 'get' command"
+    assert raw.ask("CLIENT", "NOSUCH").startswith(b"-ERR unknown subcommand")
+    assert raw.ask("COMMAND", "NOSUCH").startswith(b"-ERR unknown subcommand")
+
+
+def test_a_pause_of_everything_holds_reads_and_what_is_behind_them(server):
+    client, raw = server.client(), server.raw()
+    assert client.execute_command("CLIENT PAUSE", 500, "ALL")
     raw.send(command("GET", "k") + command("NOSUCH"))
     assert raw.line() == b"$-1" and raw.line().startswith(b"-ERR unknown command")
 
