@@ -236,7 +236,7 @@ static void drop_output(struct conn *conn)
         drop_first_span(conn);
 }
 
-static const struct output_limit *output_limit_of(const struct conn *conn)
+const struct output_limit *conn_output_limit(const struct conn *conn)
 {
     return &conn->loop->options.limits.output[conn->pushed ? CONN_PUSHED : CONN_ANSWERED];
 }
@@ -249,11 +249,11 @@ static bool exceeds(size_t size, size_t limit)
 void conn_check_relief(struct conn *conn)
 {
     if (conn->over)
-        conn->over = exceeds(conn_unsent(conn), output_limit_of(conn)->soft_bytes);
+        conn->over = exceeds(conn_unsent(conn), conn_output_limit(conn)->soft_bytes);
     if (!conn->congested || conn_unsent(conn) > conn->loop->options.limits.output_soft_bytes / 2)
         return;
     conn->congested = false;
-    conn->relieved = true;
+    conn->data_due = true;
     loop_again(conn);
 }
 
@@ -286,7 +286,7 @@ void conn_check_congestion(struct conn *conn)
     size_t unsent = conn_unsent(conn);
     if (unsent <= conn->loop->free_bytes)
         return;
-    const struct output_limit *limit = output_limit_of(conn);
+    const struct output_limit *limit = conn_output_limit(conn);
     if (exceeds(unsent, limit->hard_bytes)) {
         conn_drop(conn, LOOP_DROP_OUTPUT);
         return;
@@ -494,7 +494,7 @@ void conn_received_direct(struct conn *conn, size_t size)
 static void check_end(struct conn *conn)
 {
     if (!conn->ended || conn->closing || conn->let_on ||
-        ((conn->congested || conn->relieved) && conn->tail_size > 0))
+        ((conn->congested || conn->data_due) && conn->tail_size > 0))
         return;
     conn->draining = true;
     tail_free(conn);
@@ -516,14 +516,14 @@ void conn_resume(struct conn *conn)
         return;
     if (conn->let_on) {
         conn->let_on = false;
-        conn->relieved = true;
+        conn->data_due = true;
         conn->loop->handler->let_on(conn);
         conn_check_congestion(conn);
     }
     if (conn->closing)
         return;
-    if (conn->relieved) {
-        conn->relieved = false;
+    if (conn->data_due) {
+        conn->data_due = false;
         offer_tail(conn);
         check_end(conn);
         conn_show(conn);

@@ -106,7 +106,7 @@ struct conn {
     bool dirty : 1;   /* on the loop's dirty list */
     bool in_data : 1; /* inside the handler's `data` */
     bool congested : 1;
-    bool relieved : 1; /* no longer congested: `data` is due */
+    bool data_due : 1; /* it was congested or held, and is no more */
     bool ended : 1;    /* the peer sends no more */
     bool draining : 1; /* closes once all is sent */
     bool closing : 1;
@@ -169,6 +169,9 @@ static inline size_t conn_unsent(const struct conn *conn)
 {
     return conn->out_bytes + (size_t)(conn->sink.at - conn->window);
 }
+
+/* That of its class. */
+const struct output_limit *conn_output_limit(const struct conn *conn);
 
 /* Brings up to date what other threads are told. */
 static inline void conn_show(struct conn *conn)

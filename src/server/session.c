@@ -527,7 +527,7 @@ static void prefetch(struct session *session, uint32_t count)
 }
 
 /* A request whose bytes were changed by parsing cannot be parsed again. */
-static bool can_wait(const struct parser *parsers, uint32_t from, uint32_t to)
+static bool can_parse_again(const struct parser *parsers, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++)
         if (parsers[i].rewritten)
@@ -550,7 +550,7 @@ static uint32_t run_batch(struct session *session, uint32_t count)
         dispatch_prepare(&session->client, &parsers[0].request);
     observer_begin(worker);
     while (i < count && !conn_closing(session->conn) &&
-           (i == 0 || !conn_congested(session->conn) || !can_wait(parsers, i, count))) {
+           (i == 0 || !conn_congested(session->conn) || !can_parse_again(parsers, i, count))) {
         const struct command *command = parsers[i].request.command;
 
         waits = pause_is_on(worker->server) && pause_holds(session, &parsers[i].request);
