@@ -201,8 +201,8 @@ static void put(struct worker *from, struct worker *target, struct monitor_block
     free_blocks(dropped);
     alloc_free(block);
     /* Without memory for the message it is seen in the next iteration that comes for any reason. */
-    if (first && target != from && !loop_post(target->loop, wake, NULL))
-        return;
+    if (first && target != from)
+        (void)loop_post(target->loop, wake, NULL);
 }
 
 static void hand_on(struct worker *worker)
