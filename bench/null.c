@@ -89,7 +89,6 @@ static const struct loop_handler handler = {
     .closed = on_conn,
     .awake = on_loop,
     .asleep = on_loop,
-    .tick = on_loop,
 };
 
 struct handover {

@@ -76,7 +76,7 @@ struct loop {
     uint64_t now_ns; /* sampled after each wait and at the end of each iteration */
     uint32_t now_ms; /* low bits of the same */
     uint64_t woke_ns, woke_cpu_ns;
-    uint64_t tick_at_ns, sweep_at_ns, accept_resume_ns, alarm_at_ns; /* UINT64_MAX: never */
+    uint64_t sweep_at_ns, accept_resume_ns, alarm_at_ns; /* UINT64_MAX: never */
 
     /* --- how busy it is, for the adaptive wait */
     uint32_t active_window;

@@ -20,7 +20,6 @@ struct listener {
     uint16_t port;           /* TCP: as bound */
     char address[128];       /* as text: "127.0.0.1", "::1", or the socket's path */
     struct socket_file file; /* unix: what this listener made of the path */
-    void *owner;
 };
 
 /* `address`: an IPv4 or IPv6 literal, "localhost", "*" or "::*"; `port` 0 lets the system choose.

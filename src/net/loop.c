@@ -45,6 +45,7 @@ struct message {
     struct message *next;
     void (*run)(struct loop *loop, void *argument); /* NULL: adopt `fd` from listener `argument` */
     void *argument;
+    void *owned; /* freed with the message: the argument, or NULL */
     int fd;
 };
 
@@ -134,9 +135,6 @@ enum status loop_create(const struct loop_options *options, struct loop **out, c
     loop->sweep_cursor = &loop->all;
     sample_time(loop);
     loop->sweep_at_ns = loop->now_ns + sweep_interval_ns(loop);
-    loop->tick_at_ns = loop->options.tick_ms != 0
-                           ? loop->now_ns + loop->options.tick_ms * UINT64_C(1000000)
-                           : UINT64_MAX;
     loop->accept_resume_ns = loop->alarm_at_ns = UINT64_MAX;
     loop->wake_fd = poll_wake_create();
     if (loop->wake_fd < 0) {
@@ -161,6 +159,7 @@ static void drop_mail(struct loop *loop)
         struct message *next = message->next;
         if (message->run == NULL)
             socket_close(message->fd);
+        alloc_free(message->owned);
         alloc_free(message);
         message = next;
     }
@@ -218,6 +217,16 @@ bool loop_post(struct loop *loop, void (*run)(struct loop *loop, void *argument)
     return post(loop, (struct message){.run = run, .argument = argument, .fd = -1});
 }
 
+bool loop_post_owned(struct loop *loop, void (*run)(struct loop *loop, void *argument),
+                     void *argument)
+{
+    struct message message = {.run = run, .argument = argument, .owned = argument, .fd = -1};
+    bool posted = post(loop, message);
+    if (!posted)
+        alloc_free(argument);
+    return posted;
+}
+
 static void adopt_here(struct loop *loop, int fd, struct listener *listener);
 
 static void run_mail(struct loop *loop)
@@ -239,6 +248,7 @@ static void run_mail(struct loop *loop)
             message.run(loop, message.argument);
         else
             adopt_here(loop, message.fd, message.argument);
+        alloc_free(message.owned);
     }
 }
 
@@ -359,7 +369,7 @@ static enum loop_drop due(const struct conn *conn)
         return LOOP_DROP_IDLE;
     if ((conn->congested || conn->draining) && taken_ms >= limits->stall_timeout_ms)
         return LOOP_DROP_STALLED;
-    if (conn->over && loop->now_ms - conn->over_ms >= limits->output[conn->pushed].soft_ms)
+    if (conn->over && loop->now_ms - conn->over_ms >= conn_output_limit(conn)->soft_ms)
         return LOOP_DROP_OUTPUT;
     return LOOP_DROP_NONE;
 }
@@ -409,11 +419,6 @@ static void trim_blocks(struct loop *loop)
 
 static void run_timers(struct loop *loop)
 {
-    if (loop->now_ns >= loop->tick_at_ns) {
-        loop->tick_at_ns = loop->now_ns + loop->options.tick_ms * UINT64_C(1000000);
-        if (loop->handler->tick != NULL)
-            loop->handler->tick(loop);
-    }
     if (loop->now_ns >= loop->sweep_at_ns) {
         loop->sweep_at_ns = loop->now_ns + sweep_interval_ns(loop);
         sweep_conns(loop);
@@ -434,7 +439,7 @@ static int64_t wait_timeout_ns(const struct loop *loop)
         atomic_load_explicit(&loop->mail, memory_order_relaxed) != NULL ||
         atomic_load_explicit(&loop->stopping, memory_order_relaxed))
         return 0;
-    uint64_t next_ns = loop->tick_at_ns < loop->sweep_at_ns ? loop->tick_at_ns : loop->sweep_at_ns;
+    uint64_t next_ns = loop->sweep_at_ns;
     next_ns = loop->accept_resume_ns < next_ns ? loop->accept_resume_ns : next_ns;
     next_ns = loop->alarm_at_ns < next_ns ? loop->alarm_at_ns : next_ns;
     const struct conn *lingering = longest_lingering(loop);

@@ -4,11 +4,11 @@
  * net/loop_epoll.c). It moves bytes and knows no protocol.
  *
  * One thread owns a loop and all its connections; every function here must be called on it, except
- * loop_post, loop_adopt, loop_load, loop_stop, loop_stats and loop_stats_restart_max. Another
- * thread than the one that runs it may create a loop, have it listen and destroy it, but loop_run
- * must always be called by the same. Callbacks run inside loop_run. An iteration is: wait, `awake`,
- * callbacks for what happened, `asleep`, one send per connection with output. Only the `release` of
- * bytes sent by reference may be called after `asleep`.
+ * those marked "from any thread". Another thread than the one that runs it may create a loop, have
+ * it listen and destroy it, but loop_run must always be called by the same. Callbacks run inside
+ * loop_run. An iteration is: wait, `awake`, callbacks for what happened, `asleep`, one send per
+ * connection with output. Only the `release` of bytes sent by reference may be called after
+ * `asleep`.
  *
  * Receiving: `data` gets all bytes that have arrived and were not consumed, in place, and returns
  * how many it consumed. What is left is kept by the connection and comes again, at the same offset,
@@ -43,12 +43,13 @@ enum loop_drop {
     LOOP_DROP_OUTPUT,  /* more waits for it than its class allows */
 };
 
-/* Of these only `data` and `closed` must be there, and `filled` where conn_receive_into is used. */
+/* Of these only `data` and `closed` must be there, `filled` where conn_receive_into is used,
+ * `let_on` where conn_hold is, and `alarm` where loop_alarm is. */
 struct loop_handler {
     /* A new connection. False: close it, `closed` is not called then. */
     bool (*opened)(struct conn *conn);
     size_t (*data)(struct conn *conn, char *data, size_t size);
-    /* Optional: a chance to fetch memory ahead. Shows what has arrived on several connections
+    /* A chance to fetch memory ahead. Shows what has arrived on several connections
      * before `data` is called for any of them: first with `again` false for each, then with true.
      * Nothing is consumed and nothing may be changed. */
     void (*glance)(struct conn *conn, const char *data, size_t size, bool again);
@@ -58,13 +59,11 @@ struct loop_handler {
     void (*closed)(struct conn *conn);
     void (*awake)(struct loop *loop);  /* right after a wait */
     void (*asleep)(struct loop *loop); /* right before a wait */
-    /* Optional: the loop closes the connection by itself; `closed` follows. */
+    /* The loop closes the connection by itself; `closed` follows. */
     void (*dropped)(struct conn *conn, enum loop_drop why);
-    /* After conn_let_on, before `data` goes on. Needed where conn_hold is used. */
+    /* After conn_let_on, before `data` goes on. */
     void (*let_on)(struct conn *conn);
     void (*alarm)(struct loop *loop); /* the time of loop_alarm has come */
-    /* About every `tick_ms`, never more often. */
-    void (*tick)(struct loop *loop);
 };
 
 /* What a connection's unsent bytes are: answers to what it asked, which stop when reading stops, or
@@ -89,7 +88,6 @@ struct loop_limits {
 struct loop_options {
     enum loop_io io;
     uint32_t batch_wait_us; /* longest adaptive wait; 0 turns it off */
-    uint32_t tick_ms;       /* 0: no ticks */
     struct loop_limits limits;
     const struct loop_handler *handler;
     void *owner; /* loop_owner() */
@@ -103,12 +101,18 @@ enum status loop_create(const struct loop_options *options, struct loop **out, c
 void loop_destroy(struct loop *loop);
 /* Until loop_stop; returns at once when that was called before. */
 void loop_run(struct loop *loop);
-const char *loop_io_name(const struct loop *loop); /* "io_uring" or "epoll" */
+/* From any thread: "io_uring" or "epoll". */
+const char *loop_io_name(const struct loop *loop);
+/* From any thread: what the options said. */
 void *loop_owner(const struct loop *loop);
 
 /* From any thread: `run(loop, argument)` on the loop's thread, in order of posting per poster.
  * False when memory is out. */
 bool loop_post(struct loop *loop, void (*run)(struct loop *loop, void *argument), void *argument);
+/* As loop_post. `argument` (of base/alloc.h) is the message's: it is freed when that has run, or
+ * never will. */
+bool loop_post_owned(struct loop *loop, void (*run)(struct loop *loop, void *argument),
+                     void *argument);
 /* From any thread and from signal handlers: loop_run returns after the current iteration. */
 void loop_stop(struct loop *loop);
 
@@ -138,6 +142,7 @@ struct loop_stats {
 };
 /* From any thread: relaxed reads. */
 void loop_stats(const struct loop *loop, struct loop_stats *out);
+/* From any thread. */
 void loop_stats_restart_max(struct loop *loop);
 
 /* Holds for open connections too: those that the new soft limit no longer stops go on. */

@@ -205,7 +205,6 @@ static void close_listed(struct loop *loop, void *argument)
         if (at < closing->count && closing->ids[at] == session->id)
             conn_close(session->conn);
     }
-    alloc_free(closing);
 }
 
 enum status clients_close(struct worker *worker, const uint64_t *ids, uint32_t count)
@@ -216,8 +215,5 @@ enum status clients_close(struct worker *worker, const uint64_t *ids, uint32_t c
         return STATUS_NO_MEMORY;
     closing->count = count;
     memcpy(closing->ids, ids, count * sizeof(*ids));
-    if (loop_post(worker->loop, close_listed, closing))
-        return STATUS_OK;
-    alloc_free(closing);
-    return STATUS_NO_MEMORY;
+    return loop_post_owned(worker->loop, close_listed, closing) ? STATUS_OK : STATUS_NO_MEMORY;
 }

@@ -48,7 +48,7 @@ struct server {
     struct thread *thread;
     struct loop_options options;
     struct loop_handler handler;
-    _Atomic uint64_t opened, closed, released, referred, data_calls, ticks, line_count;
+    _Atomic uint64_t opened, closed, released, referred, data_calls, alarms, line_count;
     _Atomic uint64_t drops[LOOP_DROP_OUTPUT + 1]; /* by enum loop_drop */
     _Atomic bool refuse, close_when_filled;
     bool expect; /* give hints of the sizes of requests */
@@ -172,10 +172,10 @@ static inline void on_dropped(struct conn *conn, enum loop_drop why)
     server_of(conn)->drops[why]++;
 }
 
-static inline void on_tick(struct loop *loop)
+static inline void on_alarm(struct loop *loop)
 {
     struct server *server = loop_owner(loop);
-    server->ticks++;
+    server->alarms++;
 }
 
 static enum loop_io io_under_test;
@@ -190,6 +190,7 @@ static inline void server_init(struct server *server)
         .filled = on_filled,
         .closed = on_closed,
         .dropped = on_dropped,
+        .alarm = on_alarm,
     };
     server->options = (struct loop_options){
         .io = io_under_test, .batch_wait_us = 200, .handler = &server->handler, .owner = server};

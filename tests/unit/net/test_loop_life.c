@@ -355,24 +355,69 @@ static void test_a_loop_may_post_to_itself_and_run_again(void **state)
     loop_destroy(server.loop);
 }
 
-static void test_ticks_come_without_any_traffic(void **state)
+static void count_to(struct loop *loop, void *argument)
+{
+    struct server *server = loop_owner(loop);
+    server->line_count += *(const uint32_t *)argument;
+    loop_stop(loop);
+}
+
+static void post_owned(struct server *server, uint32_t value)
+{
+    uint32_t *argument = alloc_get(sizeof *argument);
+    assert_non_null(argument);
+    *argument = value;
+    assert_true(loop_post_owned(server->loop, count_to, argument));
+}
+
+/* That both are freed is for the address sanitizer to say. */
+static void test_what_a_message_owns_goes_with_it_whether_it_runs_or_not(void **state)
 {
     (void)state;
     struct server server;
     server_init(&server);
-    server.handler.tick = on_tick;
-    server.options.tick_ms = 2;
+    server_create(&server);
+    post_owned(&server, 3);
+    loop_run(server.loop);
+    post_owned(&server, 4);
+    loop_destroy(server.loop);
+    assert_int_equal(server.line_count, 3);
+}
+
+static void set_alarms(struct loop *loop, void *argument)
+{
+    (void)argument;
+    loop_alarm(loop, 1000000);
+    loop_alarm(loop, 2);
+    loop_alarm(loop, 1000000);
+}
+
+static void test_an_alarm_rings_at_the_earliest_time_without_any_traffic(void **state)
+{
+    (void)state;
+    struct server server;
+    server_init(&server);
     server_start(&server);
-    WAIT_FOR(server.ticks >= 3);
+    for (uint64_t i = 1; i <= 3; i++) {
+        assert_true(loop_post(server.loop, set_alarms, NULL));
+        WAIT_FOR(server.alarms == i);
+    }
     server_stop(&server);
+    assert_int_equal(server.alarms, 3);
 }
 
 /* ---- listeners */
+static struct server *other;
+
 static void adopt_accepted(struct loop *loop, int fd, struct listener *listener)
 {
-    struct server *target = listener->owner;
+    loop_adopt(loop, fd, listener);
+}
+
+static void give_to_other(struct loop *loop, int fd, struct listener *listener)
+{
     (void)loop;
-    loop_adopt(target->loop, fd, listener);
+    loop_adopt(other->loop, fd, listener);
 }
 
 static _Atomic uint32_t accept_failures;
@@ -422,8 +467,8 @@ static void test_accepted_connections_can_go_to_another_loop(void **state)
     server_init(&worker);
     server_create(&acceptor);
     open_unix_listener(&listener, path, sizeof path);
-    listener.owner = &worker;
-    assert_int_equal(loop_listen(acceptor.loop, &listener, adopt_accepted, NULL), STATUS_OK);
+    other = &worker;
+    assert_int_equal(loop_listen(acceptor.loop, &listener, give_to_other, NULL), STATUS_OK);
     server_start(&worker);
     server_start(&acceptor);
     for (int i = 0; i < 30; i++) {
@@ -456,7 +501,6 @@ static void test_after_unlisten_nobody_is_accepted_but_others_are_served(void **
     server_init(&server);
     server_create(&server);
     open_unix_listener(&listener, path, sizeof path);
-    listener.owner = &server;
     assert_int_equal(loop_listen(server.loop, &listener, adopt_accepted, NULL), STATUS_OK);
     server_start(&server);
     int fd = connect_unix(path);
@@ -493,7 +537,6 @@ static void test_running_out_of_descriptors_pauses_accepting(void **state)
     server_init(&server);
     server_create(&server);
     open_unix_listener(&listener, path, sizeof path);
-    listener.owner = &server;
     assert_int_equal(loop_listen(server.loop, &listener, adopt_accepted, count_failure), STATUS_OK);
     server_start(&server);
     int fd = connect_unix(path);
@@ -541,7 +584,6 @@ static void test_peers_killed_at_any_point_do_no_harm(void **state)
     server_create(&server);
     assert_int_equal(listener_open_tcp("127.0.0.1", 0, 16, &listener, message, sizeof message),
                      IO_OK);
-    listener.owner = &server;
     assert_int_equal(loop_listen(server.loop, &listener, adopt_accepted, NULL), STATUS_OK);
     server_start(&server);
     for (uint64_t i = 0; i < 110; i++) {
@@ -668,7 +710,8 @@ int main(int argc, char **argv)
         LOOP_CASE(test_more_completions_than_fit_lose_no_answer),
         LOOP_CASE(test_posts_from_threads_run_in_order_of_each_poster),
         LOOP_CASE(test_a_loop_may_post_to_itself_and_run_again),
-        LOOP_CASE(test_ticks_come_without_any_traffic),
+        LOOP_CASE(test_what_a_message_owns_goes_with_it_whether_it_runs_or_not),
+        LOOP_CASE(test_an_alarm_rings_at_the_earliest_time_without_any_traffic),
         LOOP_CASE(test_accepted_connections_can_go_to_another_loop),
         LOOP_CASE(test_after_unlisten_nobody_is_accepted_but_others_are_served),
         LOOP_CASE(test_running_out_of_descriptors_pauses_accepting),
