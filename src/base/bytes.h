@@ -67,7 +67,15 @@ static inline bool bytes_equal(struct bytes a, struct bytes b)
     return a.size == b.size && memory_equal(a.data, b.data, a.size);
 }
 
-/* ASCII case is ignored; `text` is NUL-terminated. */
-bool bytes_equal_text_nocase(struct bytes a, const char *text);
+/* ASCII case is ignored. */
+bool bytes_equal_nocase(struct bytes a, struct bytes b);
+
+static inline bool bytes_equal_text_nocase(struct bytes a, const char *text)
+{
+    return bytes_equal_nocase(a, bytes_of_text(text));
+}
+
+/* Takes the next of some words with spaces between them off `*rest`; false: there is none. */
+bool bytes_next_word(struct bytes *rest, struct bytes *out);
 
 #endif

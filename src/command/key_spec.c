@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "command/key_spec.h"
 
-#include <stdio.h>
-
 #include "base/ensure.h"
 
 static struct bytes trim(struct bytes text)
@@ -62,10 +60,8 @@ struct bytes key_spec_flags(const struct key_spec *spec, const struct command *c
 
     if (spec->token.size == 0)
         return spec->flags;
-    char token[24];
-    snprintf(token, sizeof(token), "%.*s", (int)spec->token.size, spec->token.data);
     for (uint32_t i = least; i < argc; i++) {
-        if (bytes_equal_text_nocase(argv[i], token))
+        if (bytes_equal_nocase(argv[i], spec->token))
             return spec->flags;
     }
     return spec->otherwise;

@@ -26,24 +26,12 @@ static const struct flag_name flag_names[] = {
 
 enum { FLAG_NAME_COUNT = sizeof(flag_names) / sizeof(flag_names[0]) };
 
-/* The next of some words with spaces between them; false: there is none. */
-static bool next_word(struct bytes *rest, struct bytes *out)
-{
-    while (rest->size > 0 && rest->data[0] == ' ')
-        *rest = bytes_of(rest->data + 1, rest->size - 1);
-    const char *space = memchr(rest->data, ' ', rest->size);
-    size_t size = space != NULL ? (size_t)(space - rest->data) : rest->size;
-    *out = bytes_of(rest->data, size);
-    *rest = bytes_of(rest->data + size, rest->size - size);
-    return size > 0;
-}
-
 static uint32_t word_count(struct bytes words)
 {
     struct bytes word;
     uint32_t count = 0;
 
-    while (next_word(&words, &word))
+    while (bytes_next_word(&words, &word))
         count++;
     return count;
 }
@@ -105,7 +93,7 @@ static uint32_t categories(const struct command *command, struct bytes out[CATEG
         out[count++] = BYTES("dangerous");
     }
     out[count++] = flags & COMMAND_FAST ? BYTES("fast") : BYTES("slow");
-    while (count < CATEGORIES_MAX && next_word(&more, &out[count]))
+    while (count < CATEGORIES_MAX && bytes_next_word(&more, &out[count]))
         count++;
     return count;
 }
@@ -158,7 +146,7 @@ static void emit_tips(struct reply *reply, const struct command *command)
     struct bytes tips = bytes_of_text(command->tips != NULL ? command->tips : ""), tip;
 
     reply->ops->set(reply, word_count(tips));
-    while (next_word(&tips, &tip))
+    while (bytes_next_word(&tips, &tip))
         reply->ops->bytes(reply, tip);
 }
 
@@ -167,7 +155,7 @@ static void emit_key_flags(struct reply *reply, struct bytes flags, bool variabl
     struct bytes flag;
 
     reply->ops->set(reply, word_count(flags) + variable);
-    while (next_word(&flags, &flag))
+    while (bytes_next_word(&flags, &flag))
         emit_word(reply, "", flag);
     if (variable)
         reply->ops->word(reply, "variable_flags");
@@ -293,13 +281,9 @@ static bool of_category(const struct command *command, struct bytes argument)
 {
     struct bytes names[CATEGORIES_MAX];
     uint32_t count = categories(command, names);
-    char wanted_name[24];
 
-    if (argument.size >= sizeof(wanted_name))
-        return false;
-    snprintf(wanted_name, sizeof(wanted_name), "%.*s", (int)argument.size, argument.data);
     for (uint32_t i = 0; i < count; i++)
-        if (bytes_equal_text_nocase(names[i], wanted_name))
+        if (bytes_equal_nocase(names[i], argument))
             return true;
     return false;
 }

@@ -7,17 +7,6 @@
 #include "base/number.h"
 #include "server/options.h"
 
-/* Takes the next word off `*rest`. */
-static bool next_word(struct bytes *rest, struct bytes *out)
-{
-    while (rest->size > 0 && rest->data[0] == ' ')
-        *rest = bytes_of(rest->data + 1, rest->size - 1);
-    const char *end = rest->size > 0 ? memchr(rest->data, ' ', rest->size) : NULL;
-    *out = bytes_of(rest->data, end != NULL ? (size_t)(end - rest->data) : rest->size);
-    *rest = bytes_of(rest->data + out->size, rest->size - out->size);
-    return out->size > 0;
-}
-
 static bool fail(char *message, const char *text)
 {
     snprintf(message, OPTION_MESSAGE_SIZE, "%s", text);
@@ -29,7 +18,7 @@ bool option_percentiles_parse(struct bytes text, struct percentiles *out, char *
     struct bytes word;
 
     out->count = 0;
-    while (next_word(&text, &word)) {
+    while (bytes_next_word(&text, &word)) {
         double percentile;
 
         if (out->count == PERCENTILES_MAX || !number_parse_double(word, &percentile))
@@ -71,12 +60,13 @@ bool option_output_limits_parse(struct bytes text, struct output_limits *out, ch
     struct bytes class_name, hard, soft, seconds;
 
     memset(out, 0, sizeof(*out));
-    while (next_word(&text, &class_name)) {
+    while (bytes_next_word(&text, &class_name)) {
         enum output_class class;
         uint64_t hard_bytes, soft_bytes;
         int64_t soft_s;
 
-        if (!next_word(&text, &hard) || !next_word(&text, &soft) || !next_word(&text, &seconds))
+        if (!bytes_next_word(&text, &hard) || !bytes_next_word(&text, &soft) ||
+            !bytes_next_word(&text, &seconds))
             return fail(message, "Wrong number of arguments in buffer limit configuration.");
         if (!find_class(class_name, &class))
             return fail(message, "Invalid client class specified in buffer limit configuration.");

@@ -25,6 +25,7 @@ enum {
     DRAIN_POLL_MS = 100,
     DRIFT_WARNING_MS = 1000,
     LISTENING_TEXT_SIZE = 700,
+    ADDRESS_SIZE = 128,
     /* Samples without a failure after which accepting is well again, and samples after which one is
      * reminded that it is not. */
     ACCEPT_WELL_SAMPLES = 5,
@@ -33,15 +34,15 @@ enum {
 
 /* ---- starting */
 
-/* Words of a list option, one at a time. */
-static bool next_word(const char **at, char *out, size_t size)
+/* The next address of `bind`; one that begins with '-' may be lacking. */
+static bool next_address(struct bytes *rest, char out[ADDRESS_SIZE], bool *out_optional)
 {
-    *at += strspn(*at, " ");
-    size_t length = strcspn(*at, " ");
-    if (length == 0)
+    struct bytes word;
+
+    if (!bytes_next_word(rest, &word))
         return false;
-    snprintf(out, size, "%.*s", (int)length, *at);
-    *at += length;
+    *out_optional = word.data[0] == '-';
+    snprintf(out, ADDRESS_SIZE, "%.*s", (int)word.size - *out_optional, word.data + *out_optional);
     return true;
 }
 
@@ -54,15 +55,14 @@ static bool is_loopback(const char *address)
 /* Anybody who reaches the port could read and change everything. */
 static bool protected_mode_allows(struct server *server)
 {
-    const char *at = server->options.bind;
-    char word[128];
+    struct bytes rest = bytes_of_text(server->options.bind);
+    char address[ADDRESS_SIZE];
+    bool optional;
 
     if (!server->options.protected_mode || server->options.port == 0 ||
         options_password_set(&server->options))
         return true;
-    while (next_word(&at, word, sizeof(word))) {
-        const char *address = word[0] == '-' ? word + 1 : word;
-
+    while (next_address(&rest, address, &optional)) {
         if (is_loopback(address))
             continue;
         log_line(LOG_WARNING,
@@ -124,13 +124,11 @@ static bool address_exists(const char *address)
 static bool start_listening(struct server *server)
 {
     const struct options *options = &server->options;
-    const char *at = options->bind;
-    char word[128];
+    struct bytes rest = bytes_of_text(options->bind);
+    char address[ADDRESS_SIZE];
+    bool optional;
 
-    while (options->port != 0 && next_word(&at, word, sizeof(word))) {
-        bool optional = word[0] == '-';
-        const char *address = optional ? word + 1 : word;
-
+    while (options->port != 0 && next_address(&rest, address, &optional)) {
         if (optional && !address_exists(address))
             log_line(LOG_VERBOSE, "not listening on %s, which this machine lacks", address);
         else if (!add_listener(server, address, true))
