@@ -47,7 +47,11 @@ enum command_flag {
     COMMAND_SUB = 1 << 15,      /* of the nearest row above that is none; set by SUBCOMMAND */
 };
 
-enum { COMMAND_NAME_SIZE_MAX = 23, COMMANDS_MAX = 512 };
+enum {
+    COMMAND_NAME_SIZE_MAX = 23,
+    COMMAND_FULL_NAME_SIZE = 2 * COMMAND_NAME_SIZE_MAX + 2, /* with the NUL behind it */
+    COMMANDS_MAX = 512
+};
 
 struct client;
 
@@ -121,6 +125,10 @@ const struct command *command_rows(uint32_t *out_count);
 const struct command *command_find(struct bytes name);
 /* The subcommand's row, or `parent` itself when it has none of that name. */
 const struct command *command_find_sub(const struct command *parent, struct bytes name);
+/* "get", or "config|get": written into `out` and returned. */
+struct bytes command_full_name(const struct command *command, char out[COMMAND_FULL_NAME_SIZE]);
+/* By its full name; NULL: there is none. */
+const struct command *command_find_full(struct bytes name);
 uint32_t command_count(void);
 const struct command *command_at(uint32_t index);
 

@@ -46,9 +46,9 @@ void reply_errorf(struct reply *reply, const char *code, const char *format, ...
 
 void reply_wrong_arity(struct reply *reply, const struct command *command)
 {
-    const struct command *parent = command->parent;
-    reply_errorf(reply, "ERR", "wrong number of arguments for '%s%s%s' command",
-                 parent != NULL ? parent->name : "", parent != NULL ? "|" : "", command->name);
+    char name[COMMAND_FULL_NAME_SIZE];
+    command_full_name(command, name);
+    reply_errorf(reply, "ERR", "wrong number of arguments for '%s' command", name);
 }
 
 void reply_help(struct reply *reply, const char *parent, const char *const *lines)

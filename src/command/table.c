@@ -8,6 +8,7 @@
  *
  * Written only by command_table_add, before any other thread looks.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/ensure.h"
@@ -121,6 +122,27 @@ const struct command *command_find_sub(const struct command *parent, struct byte
             return &table[i];
     }
     return parent;
+}
+
+struct bytes command_full_name(const struct command *command, char out[COMMAND_FULL_NAME_SIZE])
+{
+    const struct command *parent = command->parent;
+    int size = snprintf(out, COMMAND_FULL_NAME_SIZE, "%s%s%s", parent != NULL ? parent->name : "",
+                        parent != NULL ? "|" : "", command->name);
+    return bytes_of(out, (size_t)size);
+}
+
+const struct command *command_find_full(struct bytes name)
+{
+    const char *bar = name.size > 0 ? memchr(name.data, '|', name.size) : NULL;
+    if (bar == NULL)
+        return command_find(name);
+    size_t size = (size_t)(bar - name.data);
+    const struct command *parent = command_find(bytes_of(name.data, size));
+    if (parent == NULL)
+        return NULL;
+    const struct command *sub = command_find_sub(parent, bytes_of(bar + 1, name.size - size - 1));
+    return sub != parent ? sub : NULL;
 }
 
 static void index_command(const struct command *command)

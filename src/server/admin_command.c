@@ -108,18 +108,11 @@ static void emit_categories(struct reply *reply, const struct command *command)
         emit_word(reply, "@", names[i]);
 }
 
-struct bytes admin_full_name(const struct command *command, char out[FULL_NAME_SIZE])
-{
-    snprintf(out, FULL_NAME_SIZE, "%s%s%s", command->parent != NULL ? command->parent->name : "",
-             command->parent != NULL ? "|" : "", command->name);
-    return bytes_of_text(out);
-}
-
 static void emit_name(struct reply *reply, const struct command *command)
 {
-    char name[FULL_NAME_SIZE];
+    char name[COMMAND_FULL_NAME_SIZE];
 
-    reply->ops->bytes(reply, admin_full_name(command, name));
+    reply->ops->bytes(reply, command_full_name(command, name));
 }
 
 uint32_t admin_sub_count(const struct command *parent)
@@ -218,20 +211,6 @@ static void emit_info(struct reply *reply, const struct command *command)
     admin_emit_subs(reply, command, emit_info);
 }
 
-const struct command *admin_find_command(struct bytes name)
-{
-    const char *bar = memchr(name.data, '|', name.size);
-
-    if (bar == NULL)
-        return command_find(name);
-    size_t size = (size_t)(bar - name.data);
-    const struct command *parent = command_find(bytes_of(name.data, size));
-    if (parent == NULL)
-        return NULL;
-    const struct command *sub = command_find_sub(parent, bytes_of(bar + 1, name.size - size - 1));
-    return sub != parent ? sub : NULL;
-}
-
 enum outcome admin_command(struct call *call)
 {
     call->reply->ops->list(call->reply, admin_sub_count(NULL));
@@ -250,7 +229,7 @@ enum outcome admin_command_info(struct call *call)
         return admin_command(call);
     call->reply->ops->list(call->reply, call->argc - 2);
     for (uint32_t i = 2; i < call->argc; i++) {
-        const struct command *command = admin_find_command(call->argv[i]);
+        const struct command *command = command_find_full(call->argv[i]);
 
         if (command != NULL)
             emit_info(call->reply, command);
@@ -290,9 +269,9 @@ static bool of_category(const struct command *command, struct bytes argument)
 
 static bool like_pattern(const struct command *command, struct bytes argument)
 {
-    char name[FULL_NAME_SIZE];
+    char name[COMMAND_FULL_NAME_SIZE];
 
-    return glob_match(argument, admin_full_name(command, name));
+    return glob_match(argument, command_full_name(command, name));
 }
 
 static const struct {
@@ -335,7 +314,7 @@ enum outcome admin_command_list(struct call *call)
 /* The row of the request that is told about, or NULL. */
 static const struct command *told_command(const struct call *call)
 {
-    const struct command *command = admin_find_command(call->argv[2]);
+    const struct command *command = command_find_full(call->argv[2]);
 
     if (command == NULL || (command->flags & COMMAND_PARENT) == 0 || call->argc == 3)
         return command;

@@ -145,14 +145,14 @@ static void emit_history(struct reply *reply, const char *name)
 /* Its name, and a map with what is known about it. */
 static void emit_docs(struct reply *reply, const struct command *command)
 {
-    char name[FULL_NAME_SIZE];
+    char name[COMMAND_FULL_NAME_SIZE];
     struct syntax syntax;
     struct key_spec specs[KEY_SPECS_MAX];
     uint32_t spec_count = key_specs(command, specs), subs = admin_sub_count(command);
     enum status status = syntax_parse(command, &syntax);
 
     ENSURE(status == STATUS_OK);
-    reply->ops->bytes(reply, admin_full_name(command, name));
+    reply->ops->bytes(reply, command_full_name(command, name));
     const struct past *past = find_deprecated(name);
     bool has_history = history_count(name) > 0, has_arguments = syntax.first != NULL;
     reply->ops->map(reply, 4u + (past != NULL ? 3 : 0) + has_history + has_arguments + (subs > 0));
@@ -191,10 +191,10 @@ enum outcome admin_command_docs(struct call *call)
         return OUTCOME_DONE;
     }
     for (uint32_t i = 2; i < call->argc; i++)
-        count += admin_find_command(call->argv[i]) != NULL;
+        count += command_find_full(call->argv[i]) != NULL;
     reply->ops->map(reply, count);
     for (uint32_t i = 2; i < call->argc; i++) {
-        const struct command *command = admin_find_command(call->argv[i]);
+        const struct command *command = command_find_full(call->argv[i]);
 
         if (command != NULL)
             emit_docs(reply, command);

@@ -319,13 +319,12 @@ static void emit_histogram(struct reply *reply, const struct command_sum *sum)
     }
 }
 
+/* By itself, or by its parent. */
 static bool is_named(const struct command *command, struct bytes name)
 {
-    char full[2 * COMMAND_NAME_SIZE_MAX + 2];
+    const struct command *named = command_find_full(name);
 
-    command_full_name(command, full);
-    return bytes_equal_text_nocase(name, full) ||
-           (command->parent != NULL && bytes_equal_text_nocase(name, command->parent->name));
+    return named != NULL && (named == command || named == command->parent);
 }
 
 static bool is_wanted(const struct call *call, const struct command *command)
@@ -341,7 +340,7 @@ enum outcome admin_latency_histogram(struct call *call)
     const struct reply_ops *ops = call->reply->ops;
     struct server *server = server_of(call);
     const struct command *shown[COMMANDS_MAX];
-    char name[2 * COMMAND_NAME_SIZE_MAX + 2];
+    char name[COMMAND_FULL_NAME_SIZE];
     struct command_sum sum;
     uint32_t count = 0;
 
@@ -353,8 +352,7 @@ enum outcome admin_latency_histogram(struct call *call)
     ops->map(call->reply, count);
     for (uint32_t i = 0; i < count; i++) {
         command_stats_sum(server, shown[i]->id, &sum);
-        command_full_name(shown[i], name);
-        ops->bytes(call->reply, bytes_of_text(name));
+        ops->bytes(call->reply, command_full_name(shown[i], name));
         ops->map(call->reply, 2);
         ops->bytes(call->reply, BYTES("calls"));
         ops->integer(call->reply, (int64_t)sum.measured);

@@ -156,7 +156,7 @@ static void write_figures(const struct client_view *view, struct buffer *out)
 void client_view_write(const struct client_view *view, int64_t now_ms, struct buffer *out)
 {
     const struct command *command = view->last_command;
-    char address[160], local[160];
+    char address[160], local[160], name[COMMAND_FULL_NAME_SIZE];
 
     client_view_address(view, address, sizeof(address));
     client_view_local_address(view, local, sizeof(local));
@@ -168,12 +168,7 @@ void client_view_write(const struct client_view *view, int64_t now_ms, struct bu
     write_flags(view, out);
     text_append(out, " db=%u sub=0 psub=0 ssub=0", (uint32_t)(view->state & SESSION_DB));
     write_figures(view, out);
-    if (command == NULL)
-        text_append(out, " cmd=NULL");
-    else if (command->parent != NULL)
-        text_append(out, " cmd=%s|%s", command->parent->name, command->name);
-    else
-        text_append(out, " cmd=%s", command->name);
+    write_part(out, "cmd", command != NULL ? command_full_name(command, name) : BYTES("NULL"));
     text_append(out, " user=default redir=-1 resp=%u",
                 (uint32_t)(view->state >> SESSION_RESP_SHIFT & 0xf));
     write_part(out, "lib-name", label_part(view->label, SESSION_LIBRARY_NAME));

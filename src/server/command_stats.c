@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/command_stats.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -117,12 +116,4 @@ uint64_t command_sum_percentile_ns(const struct command_sum *sum, double percent
             return histogram_bucket_last_ns(i);
     }
     return 0;
-}
-
-void command_full_name(const struct command *command, char *out)
-{
-    if (command->parent != NULL)
-        snprintf(out, 2 * COMMAND_NAME_SIZE_MAX + 2, "%s|%s", command->parent->name, command->name);
-    else
-        snprintf(out, 2 * COMMAND_NAME_SIZE_MAX + 2, "%s", command->name);
 }

@@ -89,7 +89,5 @@ void command_stats_totals(struct server *server, uint64_t *out_calls, uint64_t *
 void command_stats_errors(struct server *server, struct error_counts *out);
 /* The latency that `percentile` percent of the measured calls did not exceed; 0 without any. */
 uint64_t command_sum_percentile_ns(const struct command_sum *sum, double percentile);
-/* "get" or "config|get"; room for 2 * COMMAND_NAME_SIZE_MAX + 2 bytes. */
-void command_full_name(const struct command *command, char *out);
 
 #endif

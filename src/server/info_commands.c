@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/info_commands.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/ensure.h"
@@ -12,12 +11,10 @@
 
 #define LLU(number) ((unsigned long long)(number))
 
-enum { FULL_NAME_SIZE = 2 * COMMAND_NAME_SIZE_MAX + 2 };
-
 void info_commandstats(struct server *server, struct buffer *out)
 {
     struct command_sum sum;
-    char name[FULL_NAME_SIZE];
+    char name[COMMAND_FULL_NAME_SIZE];
 
     for (uint32_t id = 0; id < command_count(); id++) {
         command_stats_sum(server, id, &sum);
@@ -64,7 +61,7 @@ void info_latencystats(struct server *server, struct buffer *out)
 {
     struct percentiles percentiles;
     struct command_sum sum;
-    char name[FULL_NAME_SIZE];
+    char name[COMMAND_FULL_NAME_SIZE];
 
     read_percentiles(&server->options, &percentiles);
     for (uint32_t id = 0; id < command_count() && server->options.latency_tracking; id++) {

@@ -111,6 +111,20 @@ static void subcommands_are_found_through_their_parent(void **state)
     assert_null(command_find(BYTES("resetstat")));
 }
 
+static void full_names_tell_the_parent(void **state)
+{
+    char name[COMMAND_FULL_NAME_SIZE];
+    (void)state;
+    for (uint32_t i = 0; i < command_count(); i++)
+        assert_ptr_equal(command_find_full(command_full_name(command_at(i), name)), command_at(i));
+    const struct command *get = command_find_full(BYTES("TConfig|GET"));
+    assert_string_equal(command_full_name(get, name).data, "tconfig|get");
+    static const char *const near[] = {"",         "|",     "tconfig|", "tconfig|nope",
+                                       "nope|get", "a|get", "get|",     "tconfig|get|get"};
+    for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++)
+        assert_null(command_find_full(bytes_of_text(near[i])));
+}
+
 static void adding_the_same_rows_again_changes_nothing(void **state)
 {
     uint32_t before = command_count();
@@ -159,6 +173,7 @@ int main(void)
         cmocka_unit_test(near_misses_are_not_found),
         cmocka_unit_test(names_are_read_within_their_bounds),
         cmocka_unit_test(subcommands_are_found_through_their_parent),
+        cmocka_unit_test(full_names_tell_the_parent),
         cmocka_unit_test(adding_the_same_rows_again_changes_nothing),
         cmocka_unit_test(rows_are_sound),
         cmocka_unit_test(arity_counts_the_name),

@@ -114,17 +114,6 @@ static void only_requests_of_a_short_command_share_a_reading_of_the_clock(void *
         observer_run_ends(&observer, command_find(BYTES("get")), command_find(BYTES("set"))));
 }
 
-static void names_tell_the_parent(void **state)
-{
-    char name[2 * COMMAND_NAME_SIZE_MAX + 2];
-    (void)state;
-    assert_int_equal(admin_tables_add(), STATUS_OK);
-    command_full_name(command_find(BYTES("get")), name);
-    assert_string_equal(name, "get");
-    command_full_name(command_find_sub(command_find(BYTES("config")), BYTES("GET")), name);
-    assert_string_equal(name, "config|get");
-}
-
 static void ticks_are_nanoseconds_once_converted(void **state)
 {
     (void)state;
@@ -142,7 +131,6 @@ int main(void)
         cmocka_unit_test(buckets_are_in_order_and_narrow),
         cmocka_unit_test(counts_of_all_workers_are_summed_and_a_reset_ends_them_at_once),
         cmocka_unit_test(only_requests_of_a_short_command_share_a_reading_of_the_clock),
-        cmocka_unit_test(names_tell_the_parent),
         cmocka_unit_test(ticks_are_nanoseconds_once_converted),
     };
     return cmocka_run_group_tests_name("server/command_stats", tests, NULL, NULL);
