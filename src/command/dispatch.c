@@ -71,10 +71,6 @@ void dispatch_prefetch_entry(const struct client *client, const struct request *
 
 /* ---- what is refused before it runs */
 
-/* `text` as printf takes it, at most `size_max` bytes of it. */
-#define SHOWN(text, size_max)                                                                      \
-    (int)((text).size < (size_max) ? (text).size : (size_max)), (text).data ? (text).data : ""
-
 static void reject_unknown(const struct request *request, struct reply *reply)
 {
     char arguments[SHOWN_SIZE_MAX + 8] = "";

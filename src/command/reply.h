@@ -54,6 +54,10 @@ struct reply {
 void reply_error(struct reply *reply, const char *code, struct bytes text);
 
 void reply_status(struct reply *reply, enum status status); /* OK or the row's error */
+/* What "%.*s" takes, for at most `size_max` of the bytes. */
+#define SHOWN(bytes, size_max)                                                                     \
+    (int)((bytes).size < (size_max) ? (bytes).size : (size_max)),                                  \
+        (bytes).data != NULL ? (bytes).data : ""
 /* Formats like printf, truncated to 512 bytes; line breaks become spaces. */
 void reply_errorf(struct reply *reply, const char *code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

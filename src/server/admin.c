@@ -50,8 +50,7 @@ enum outcome admin_bad_syntax(struct call *call, const char *parent)
 {
     reply_errorf(call->reply, "ERR",
                  "unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
-                 (int)(call->argv[1].size < 128 ? call->argv[1].size : 128), call->argv[1].data,
-                 parent);
+                 SHOWN(call->argv[1], 128), parent);
     return OUTCOME_DONE;
 }
 
@@ -67,12 +66,12 @@ static void print_row(const struct command *row)
 
     printf("| `%s%s%s", row->parent != NULL ? row->parent->name : "",
            row->parent != NULL ? " " : "", row->name);
-    /* A bar would end the cell. */
     if (row->arguments[0] != '\0')
         putchar(' ');
     for (const char *c = row->arguments; *c != '\0';) {
         if (c == row->arguments || strchr(" <[", c[-1]) != NULL)
             c += syntax_label_size(c);
+        /* A bar would end the cell. */
         *c == '|' ? fputs("\\|", stdout) : putchar(*c);
         c++;
     }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The administrative commands' handlers (server/commands.def), one file per family:
- * admin_auth.c, admin_client.c, admin_command.c, admin_config.c, admin_debug.c, admin_docs.c,
- * admin_function.c, admin_info.c, admin_lolwut.c, admin_memory.c, admin_server.c, admin_slow.c.
- * Each call's client is a session.
+ * The administrative commands' handlers (server/commands.def): admin_*.c, one file per family. Each
+ * call's client is a session.
  */
 #ifndef LARDER_SERVER_ADMIN_H
 #define LARDER_SERVER_ADMIN_H

@@ -92,8 +92,7 @@ enum outcome admin_hello(struct call *call)
             name = call->argv[++i];
         } else {
             reply_errorf(call->reply, "ERR", "Syntax error in HELLO option '%.*s'",
-                         (int)(call->argv[i].size < 100 ? call->argv[i].size : 100),
-                         call->argv[i].data);
+                         SHOWN(call->argv[i], 100));
             return OUTCOME_DONE;
         }
     }

@@ -17,9 +17,6 @@
 
 enum { LIST_SIZE_MAX = 512 * 1024 * 1024 };
 
-/* As printf's "%.*s" takes it, cut to what an error line can show. */
-#define SHOWN(bytes) (int)((bytes).size < 100 ? (bytes).size : 100), (bytes).data
-
 /* ---- about the client itself */
 
 bool admin_client_name(struct call *call, enum session_label which, struct bytes text)
@@ -71,7 +68,7 @@ enum outcome admin_client_setinfo(struct call *call)
     } else if (bytes_equal_text_nocase(call->argv[2], "lib-ver")) {
         which = SESSION_LIBRARY_VERSION;
     } else {
-        reply_errorf(call->reply, "ERR", "Unrecognized option '%.*s'", SHOWN(call->argv[2]));
+        reply_errorf(call->reply, "ERR", "Unrecognized option '%.*s'", SHOWN(call->argv[2], 100));
         return OUTCOME_DONE;
     }
     if (admin_client_name(call, which, call->argv[3]))
@@ -129,7 +126,7 @@ static bool filter_type(struct call *call, struct bytes text, struct filter *fil
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (bytes_equal_text_nocase(text, others[i]))
             return true;
-    reply_errorf(call->reply, "ERR", "Unknown client type '%.*s'", SHOWN(text));
+    reply_errorf(call->reply, "ERR", "Unknown client type '%.*s'", SHOWN(text, 100));
     return false;
 }
 
@@ -154,7 +151,7 @@ static bool filter_user(struct call *call, struct bytes text, struct filter *fil
     (void)filter; /* there is one user */
     if (bytes_equal(text, BYTES("default")))
         return true;
-    reply_errorf(call->reply, "ERR", "No such user '%.*s'", SHOWN(text));
+    reply_errorf(call->reply, "ERR", "No such user '%.*s'", SHOWN(text, 100));
     return false;
 }
 
@@ -248,15 +245,15 @@ static bool is_listed(const struct filter *filter, uint64_t id)
 static bool matches(const struct filter *filter, const struct client_view *view, uint64_t self,
                     int64_t now_ms)
 {
-    char text[160];
+    char text[CLIENT_ADDRESS_SIZE];
 
     if (!filter->normal || !is_listed(filter, view->id) || (filter->skip_me && view->id == self) ||
         (now_ms - view->opened_ms) / 1000 < filter->age_min_s)
         return false;
-    client_view_address(view, text, sizeof(text));
+    client_view_address(view, text);
     if (filter->has_address && !bytes_equal(filter->address, bytes_of_text(text)))
         return false;
-    client_view_local_address(view, text, sizeof(text));
+    client_view_local_address(view, text);
     return !filter->has_local_address || bytes_equal(filter->local_address, bytes_of_text(text));
 }
 
@@ -345,34 +342,25 @@ enum outcome admin_client_kill(struct call *call)
 
 /* ---- what a client asks for itself */
 
-/* argv[2] as a switch. */
-static bool parse_switch(struct call *call, bool *out)
+/* Sets `*out` to what argv[2] says. */
+static enum outcome set_switch(struct call *call, bool *out)
 {
-    *out = bytes_equal_text_nocase(call->argv[2], "on");
-    if (*out || bytes_equal_text_nocase(call->argv[2], "off"))
-        return true;
-    reply_status(call->reply, STATUS_SYNTAX);
-    return false;
+    bool on = bytes_equal_text_nocase(call->argv[2], "on");
+
+    if (!on && !bytes_equal_text_nocase(call->argv[2], "off"))
+        return call_status(call, STATUS_SYNTAX);
+    *out = on;
+    return call_status(call, STATUS_OK);
 }
 
 enum outcome admin_client_no_evict(struct call *call)
 {
-    bool on;
-
-    if (!parse_switch(call, &on))
-        return OUTCOME_DONE;
-    session_of(call)->no_evict = on;
-    return call_status(call, STATUS_OK);
+    return set_switch(call, &session_of(call)->no_evict);
 }
 
 enum outcome admin_client_no_touch(struct call *call)
 {
-    bool on;
-
-    if (!parse_switch(call, &on))
-        return OUTCOME_DONE;
-    session_of(call)->no_touch = on;
-    return call_status(call, STATUS_OK);
+    return set_switch(call, &session_of(call)->no_touch);
 }
 
 /* Only ON answers. What is emitted after OFF and SKIP goes nowhere. */

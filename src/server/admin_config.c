@@ -81,7 +81,7 @@ static bool read_pair(struct call *call, uint32_t pair, const struct option **op
     if (option == NULL) {
         reply_errorf(call->reply, "ERR",
                      "Unknown option or number of arguments for CONFIG SET - '%.*s'",
-                     (int)(name.size < 100 ? name.size : 100), name.data);
+                     SHOWN(name, 100));
         return false;
     }
     for (uint32_t i = 0; i < pair; i++) {

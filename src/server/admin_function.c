@@ -9,9 +9,6 @@
 #include "command/payload.h"
 #include "server/admin.h"
 
-/* As printf's "%.*s" takes it, cut to what an error line can show. */
-#define SHOWN(bytes) (int)((bytes).size < 128 ? (bytes).size : 128), (bytes).data
-
 enum outcome admin_function_delete(struct call *call)
 {
     reply_errorf(call->reply, "ERR", "Library not found");
@@ -60,7 +57,7 @@ enum outcome admin_function_list(struct call *call)
             }
             named = true;
         } else {
-            reply_errorf(call->reply, "ERR", "Unknown argument %.*s", SHOWN(word));
+            reply_errorf(call->reply, "ERR", "Unknown argument %.*s", SHOWN(word, 128));
             return OUTCOME_DONE;
         }
     }
@@ -86,14 +83,15 @@ static void refuse_library(struct reply *reply, struct bytes code)
     const char *blank = memchr(engine.data, ' ', engine.size);
     if (blank != NULL)
         engine.size = (size_t)(blank - engine.data);
-    reply_errorf(reply, "ERR", "Engine '%.*s' not found", SHOWN(engine));
+    reply_errorf(reply, "ERR", "Engine '%.*s' not found", SHOWN(engine, 128));
 }
 
 enum outcome admin_function_load(struct call *call)
 {
     for (uint32_t i = 2; i + 1 < call->argc; i++) {
         if (!bytes_equal_text_nocase(call->argv[i], "replace")) {
-            reply_errorf(call->reply, "ERR", "Unknown option given: %.*s", SHOWN(call->argv[i]));
+            reply_errorf(call->reply, "ERR", "Unknown option given: %.*s",
+                         SHOWN(call->argv[i], 128));
             return OUTCOME_DONE;
         }
     }

@@ -18,9 +18,8 @@
 
 enum { INFO_SIZE_MAX = 1024 * 1024 };
 
-#define LLU(number) ((unsigned long long)(number))
-
-static void human(struct buffer *out, const char *name, uint64_t bytes)
+/* A figure, and the same as people read it. */
+static void sized(struct buffer *out, const char *name, uint64_t bytes)
 {
     static const char units[] = "BKMGT";
     double shown = (double)bytes;
@@ -28,7 +27,9 @@ static void human(struct buffer *out, const char *name, uint64_t bytes)
 
     for (; shown >= 1024 && units[unit + 1] != '\0'; unit++)
         shown /= 1024;
-    text_append(out, unit == 0 ? "%s:%.0f%c\r\n" : "%s:%.2f%c\r\n", name, shown, units[unit]);
+    text_append(out,
+                unit == 0 ? "%s:%llu\r\n%s_human:%.0f%c\r\n" : "%s:%llu\r\n%s_human:%.2f%c\r\n",
+                name, LLU(bytes), name, shown, units[unit]);
 }
 
 static void info_server(struct server *server, struct buffer *out)
@@ -111,19 +112,15 @@ static void info_memory(struct server *server, struct buffer *out)
     memory_figures_take(server, &figures);
     const struct engine_stats *stats = &figures.engine;
     uint64_t used = figures.used, dataset = stats->live_bytes, output = figures.client_output;
-    text_append(out, "used_memory:%llu\r\n", LLU(used));
-    human(out, "used_memory_human", used);
-    text_append(out, "used_memory_rss:%llu\r\n", LLU(figures.resident));
-    human(out, "used_memory_rss_human", figures.resident);
-    text_append(out, "used_memory_peak:%llu\r\n", LLU(figures.peak));
-    human(out, "used_memory_peak_human", figures.peak);
+    sized(out, "used_memory", used);
+    sized(out, "used_memory_rss", figures.resident);
+    sized(out, "used_memory_peak", figures.peak);
     text_append(out, "used_memory_peak_perc:%.2f%%\r\n", 100 * memory_ratio(used, figures.peak));
     text_append(out, "used_memory_overhead:%llu\r\nused_memory_startup:%llu\r\n",
                 LLU(used - dataset), LLU(figures.startup));
     text_append(out, "used_memory_dataset:%llu\r\nused_memory_dataset_perc:%.2f%%\r\n",
                 LLU(dataset), 100 * memory_ratio(dataset, used));
-    text_append(out, "total_system_memory:%llu\r\n", LLU(os_memory_limit_bytes()));
-    human(out, "total_system_memory_human", os_memory_limit_bytes());
+    sized(out, "total_system_memory", os_memory_limit_bytes());
     text_append(out, "%s",
                 "used_memory_lua:0\r\nused_memory_vm_eval:0\r\nused_memory_lua_human:0B\r\n"
                 "used_memory_scripts_eval:0\r\nnumber_of_cached_scripts:0\r\n"
@@ -131,8 +128,7 @@ static void info_memory(struct server *server, struct buffer *out)
                 "used_memory_vm_total:0\r\nused_memory_vm_total_human:0B\r\n"
                 "used_memory_functions:0\r\nused_memory_scripts:0\r\n"
                 "used_memory_scripts_human:0B\r\n");
-    text_append(out, "maxmemory:%llu\r\n", LLU(figures.limit));
-    human(out, "maxmemory_human", figures.limit);
+    sized(out, "maxmemory", figures.limit);
     if (policy != NULL)
         text_append(out, "maxmemory_policy:%s\r\n", policy);
     else

@@ -12,8 +12,6 @@
 
 enum { REPORT_SIZE_MAX = 256 * 1024 };
 
-#define LLU(number) ((unsigned long long)(number))
-
 /* SAMPLES is for values with elements, of which strings have none. */
 static bool parse_samples(struct call *call)
 {

@@ -214,8 +214,7 @@ enum outcome admin_latency_graph(struct call *call)
     if (find_event(name, &event))
         latency_copy(&server_of(call)->latency, event, &series);
     if (series.count == 0) {
-        reply_errorf(call->reply, "ERR", "No samples available for event '%.*s'",
-                     (int)(name.size < 128 ? name.size : 128), name.data);
+        reply_errorf(call->reply, "ERR", "No samples available for event '%.*s'", SHOWN(name, 128));
         return OUTCOME_DONE;
     }
     buffer_init(&text, REPORT_SIZE_MAX);

@@ -87,20 +87,20 @@ void clients_snapshot_end(struct client_view *views, uint32_t count)
     alloc_free(views);
 }
 
-void client_view_address(const struct client_view *view, char *out, size_t size)
+void client_view_address(const struct client_view *view, char out[CLIENT_ADDRESS_SIZE])
 {
     if (view->peer[0] != '\0')
-        snprintf(out, size, "%s", view->peer);
+        snprintf(out, CLIENT_ADDRESS_SIZE, "%s", view->peer);
     else
-        snprintf(out, size, "%s:0", view->listener->address);
+        snprintf(out, CLIENT_ADDRESS_SIZE, "%s:0", view->listener->address);
 }
 
-void client_view_local_address(const struct client_view *view, char *out, size_t size)
+void client_view_local_address(const struct client_view *view, char out[CLIENT_ADDRESS_SIZE])
 {
     if (view->local[0] != '\0')
-        snprintf(out, size, "%s", view->local);
+        snprintf(out, CLIENT_ADDRESS_SIZE, "%s", view->local);
     else
-        snprintf(out, size, "%s:0", view->listener->address);
+        snprintf(out, CLIENT_ADDRESS_SIZE, "%s:0", view->listener->address);
 }
 
 static void write_part(struct buffer *out, const char *name, struct bytes part)
@@ -156,10 +156,10 @@ static void write_figures(const struct client_view *view, struct buffer *out)
 void client_view_write(const struct client_view *view, int64_t now_ms, struct buffer *out)
 {
     const struct command *command = view->last_command;
-    char address[160], local[160], name[COMMAND_FULL_NAME_SIZE];
+    char address[CLIENT_ADDRESS_SIZE], local[CLIENT_ADDRESS_SIZE], name[COMMAND_FULL_NAME_SIZE];
 
-    client_view_address(view, address, sizeof(address));
-    client_view_local_address(view, local, sizeof(local));
+    client_view_address(view, address);
+    client_view_local_address(view, local);
     text_append(out, "id=%llu addr=%s laddr=%s fd=%d", (unsigned long long)view->id, address, local,
                 view->fd);
     write_part(out, "name", label_part(view->label, SESSION_NAME));

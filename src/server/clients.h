@@ -10,6 +10,8 @@
 #include "base/buffer.h"
 #include "server/session.h"
 
+enum { CLIENT_ADDRESS_SIZE = 160 }; /* for a listener's address and ":0" */
+
 struct client_view {
     uint64_t id;
     int64_t opened_ms, active_ms;
@@ -34,9 +36,9 @@ enum status clients_snapshot(struct server *server, struct client_view **out, ui
     MUST_USE;
 void clients_snapshot_end(struct client_view *views, uint32_t count);
 
-/* "127.0.0.1:1234", "[::1]:1234" or "/path:0"; at least 128 bytes of room. */
-void client_view_address(const struct client_view *view, char *out, size_t size);
-void client_view_local_address(const struct client_view *view, char *out, size_t size);
+/* "127.0.0.1:1234", "[::1]:1234" or "/path:0". */
+void client_view_address(const struct client_view *view, char out[CLIENT_ADDRESS_SIZE]);
+void client_view_local_address(const struct client_view *view, char out[CLIENT_ADDRESS_SIZE]);
 /* One line of CLIENT LIST, with its end. */
 void client_view_write(const struct client_view *view, int64_t now_ms, struct buffer *out);
 

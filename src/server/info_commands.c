@@ -9,8 +9,6 @@
 #include "server/option_texts.h"
 #include "server/text.h"
 
-#define LLU(number) ((unsigned long long)(number))
-
 void info_commandstats(struct server *server, struct buffer *out)
 {
     struct command_sum sum;

@@ -90,7 +90,7 @@ static void log_slow(struct session *session, const struct request *request, uin
     struct server *server = session->worker->server;
     struct bytes argv[SLOWLOG_ARGUMENTS_MAX];
     struct client_view view;
-    char address[160];
+    char address[CLIENT_ADDRESS_SIZE];
 
     for (uint32_t i = 0; i < request->argc && i < SLOWLOG_ARGUMENTS_MAX; i++) {
         argv[i] = request->argv[i];
@@ -100,7 +100,7 @@ static void log_slow(struct session *session, const struct request *request, uin
             argv[i] = BYTES("(redacted)");
     }
     client_view_of(session, &view);
-    client_view_address(&view, address, sizeof(address));
+    client_view_address(&view, address);
     struct slowlog_note note = {
         .time_s = clock_engine_ms() / 1000,
         .duration_us = duration_ns / NS_PER_US,

@@ -417,11 +417,6 @@ struct bytes options_text_with(struct options *options, const struct option *opt
     return bytes_of(both, size);
 }
 
-const char *options_text(const struct options *options, const struct option *option)
-{
-    return *text_field(options, option);
-}
-
 bool options_password_is(struct options *options, struct bytes given)
 {
     lock_acquire(&options->lock);

@@ -112,8 +112,6 @@ bool options_equal(struct options *a, struct options *b, const struct option *op
 bool options_copy(struct options *options, const struct option *option, struct option_value *out);
 /* The value as CONFIG GET shows it; the caller frees it. NULL: memory is out. */
 char *options_show(struct options *options, const struct option *option);
-/* The field of a text option; see `lock`. */
-const char *options_text(const struct options *options, const struct option *option);
 /* True when `given` is the password; takes the same time for every wrong one of its length. */
 bool options_password_is(struct options *options, struct bytes given);
 bool options_password_set(struct options *options);

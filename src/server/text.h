@@ -7,6 +7,9 @@
 
 #include "base/buffer.h"
 
+/* What "%llu" takes. */
+#define LLU(number) ((unsigned long long)(number))
+
 /* Like printf, at most 1 KB at a time; what is longer is cut. */
 void text_append(struct buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
