@@ -35,4 +35,4 @@ complete -c larder -l latency-tracking -x -a 'yes no' -d 'keeps a histogram of l
 complete -c larder -l latency-tracking-info-percentiles -x -d 'percentiles of latency that INFO latencystats shows, each from 0 to 100'
 complete -c larder -l shutdown-timeout -x -d 'longest time a stop waits for replies to be taken'
 complete -c larder -l pidfile -r -F -d 'file that holds the number of the process while it serves; empty: none'
-complete -c larder -l config -r -F -d 'configuration file; a first argument without -- is one too'
+complete -c larder -l config -r -F -d 'configuration file; a word that is no flag and no flag\'s value is one too'

@@ -104,6 +104,25 @@ an environment variable
 .RB ( LARDER_MAXMEMORY=1gb )
 and a name for CONFIG GET and, where it can change while the server runs, CONFIG SET.
 Flags override the environment, which overrides the file.
+.PP
+.I FILE
+stands anywhere among the flags where it cannot be taken for a value, so not behind a list as that
+of
+.BR \-\-bind .
+A flag's value is the next word or stands behind an equals sign
+.RB ( "\-\-maxmemory=1gb" );
+a flag that takes yes or no means yes without one.
+.SH FILES
+In a
+.I FILE
+each option has a line of its own, and so has a comment, which begins with #.
+Words are quoted as in Redis: "..." with the escapes \en, \er, \et, \ea, \eb, \exHH, \e" and \e\e,
+or '...' with \e'.
+.B include
+.I PATH
+reads another file at that place; a relative path starts at the working directory, and a pattern
+.RB ( conf.d/*.conf )
+reads all files that fit it in alphabetical order.
 .SH OPTIONS
 """
 PAGE_TAIL = r""".SH SIGNALS
@@ -114,6 +133,10 @@ A second one ends the process at once.
 .TP
 .B SIGHUP
 Opens the log file anew and reads file, environment and flags again.
+What CONFIG SET may change takes effect; a file with a mistake is refused whole.
+.TP
+.BR SIGPIPE ", " SIGUSR1 ", " SIGUSR2
+Nothing.
 .SH ENVIRONMENT
 .TP
 .BR NOTIFY_SOCKET ", " WATCHDOG_USEC ", " WATCHDOG_PID
@@ -179,7 +202,7 @@ def bash(options):
               "    esac",
               '    if [[ $word == -* ]]; then', "        words=\"" + flags + "\"", "    fi",
               '    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")',
-              '    if [[ $COMP_CWORD == 1 && $word != -* ]]; then',
+              '    if [[ $word != -* && ($before != -* || $before == --check-config) ]]; then',
               '        mapfile -t COMPREPLY < <(compgen -f -- "$word")',
               "        compopt -o filenames 2>/dev/null",
               "    fi", "}", "complete -F _larder larder"]
@@ -288,6 +311,8 @@ def try_completions(tried, options):
                 (["--help", "mem"], ["memory"]),
                 (["--logfile", "READ"], ["README.md"]),
                 (["READ"], ["README.md"]),
+                (["--check-config", "READ"], ["README.md"]),
+                (["--port", "1", "READ"], ["README.md"]),
                 (["--nothing"], [])]:
             offered = complete(tried, words)
             tried.judge(f"bash completes {words}", offered == wanted, str(offered))

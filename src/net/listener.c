@@ -26,8 +26,9 @@ static const char *tcp_remedy(enum io_error error, uint16_t port)
     }
 }
 
-enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
-                                struct listener *out, char *message, size_t message_size)
+/* As listener_open_tcp, but opens port `wanted` and words messages with `port`. */
+static enum io_error open_tcp(const char *address, uint16_t port, uint16_t wanted, uint32_t backlog,
+                              struct listener *out, char *message, size_t message_size)
 {
     const char *literal = address;
     if (strcmp(address, "localhost") == 0)
@@ -38,7 +39,7 @@ enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t bac
         literal = "::";
     memset(out, 0, sizeof *out);
     out->kind = LISTENER_TCP;
-    enum io_error error = socket_listen_tcp(literal, port, backlog, &out->fd, &out->port);
+    enum io_error error = socket_listen_tcp(literal, wanted, backlog, &out->fd, &out->port);
     if (error == IO_INVALID) {
         snprintf(message, message_size,
                  "cannot listen on \"%s\": not an IPv4 or IPv6 address, \"localhost\", \"*\" or "
@@ -53,6 +54,22 @@ enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t bac
     }
     snprintf(out->address, sizeof out->address, "%s", literal);
     return IO_OK;
+}
+
+enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
+                                struct listener *out, char *message, size_t message_size)
+{
+    return open_tcp(address, port, port, backlog, out, message, message_size);
+}
+
+enum io_error listener_try_tcp(const char *address, uint16_t port, char *message,
+                               size_t message_size)
+{
+    struct listener listener;
+    enum io_error error = open_tcp(address, port, 0, 1, &listener, message, message_size);
+    if (error == IO_OK)
+        listener_close(&listener);
+    return error;
 }
 
 static const char *unix_remedy(enum io_error error)

@@ -27,6 +27,10 @@ struct listener {
  * IO_IN_USE may pass by itself when whoever has it is just ending. */
 enum io_error listener_open_tcp(const char *address, uint16_t port, uint32_t backlog,
                                 struct listener *out, char *message, size_t message_size) MUST_USE;
+/* Whether this machine has the address, whoever may have the port; the failures and messages are
+ * those of listener_open_tcp. */
+enum io_error listener_try_tcp(const char *address, uint16_t port, char *message,
+                               size_t message_size) MUST_USE;
 /* Replaces a dead socket file; refuses one that somebody answers on, and other files. Of several
  * who find it dead at once, one gets it. `mode`: its permissions, 0 leaves the umask's. */
 enum io_error listener_open_unix(const char *path, uint32_t mode, uint32_t backlog,

@@ -72,6 +72,15 @@ static bool include(struct option_source *source, const struct config_line *line
     return good;
 }
 
+/* Behind a value, where it would be taken for another word of it. */
+static bool has_comment(const struct config_line *line)
+{
+    for (uint32_t i = 2; i < line->count; i++)
+        if (line->words[i].size > 0 && line->words[i].data[0] == '#')
+            return true;
+    return false;
+}
+
 static bool load_line(struct option_source *source, char *text, size_t size)
 {
     struct config_line line;
@@ -88,7 +97,7 @@ static bool load_line(struct option_source *source, char *text, size_t size)
         return true;
     if (config_line_includes(&line))
         return include(source, &line);
-    const struct option *option = option_source_find(source, line.words[0]);
+    const struct option *option = option_source_find(source, line.words[0], line.words[0]);
     if (option == NULL)
         return false;
     if (strcmp(option->name, "config") == 0) {
@@ -98,14 +107,26 @@ static bool load_line(struct option_source *source, char *text, size_t size)
     }
     if (line.count == 1)
         return fail_line(source, option->name, "a value");
-    if (line.count > 2 && !option_has_words(option))
+    if (has_comment(&line))
+        return fail_line(source, option->name,
+                         "nothing behind its value: a comment has a line of its own");
+    if (line.count > 2 && !option_has_words(option) && option->when != OPTION_FIXED)
         return fail_line(source, option->name, "one value");
     return option_source_set_words(source, option, line.words + 1, line.count - 1);
 }
 
-bool config_text_load(struct option_source *source, const char *path, char *text, size_t size)
+struct bytes config_text_start(struct bytes text)
 {
-    char *at = text, *end = text + size;
+    static const char mark[] = "\xEF\xBB\xBF";
+
+    if (text.size >= 3 && memcmp(text.data, mark, 3) == 0)
+        return bytes_of(text.data + 3, text.size - 3);
+    return text;
+}
+
+static bool load_lines(struct option_source *source, const char *path, char *text, size_t size)
+{
+    char *at = text + (size - config_text_start(bytes_of(text, size)).size), *end = text + size;
 
     for (unsigned number = 1; at < end; number++) {
         char *line_end = memchr(at, '\n', (size_t)(end - at));
@@ -121,12 +142,42 @@ bool config_text_load(struct option_source *source, const char *path, char *text
     return true;
 }
 
+bool config_text_load(struct option_source *source, const char *path, char *text, size_t size)
+{
+    source->paths[source->depth++] = path;
+    bool good = load_lines(source, path, text, size);
+    source->depth--;
+    return good;
+}
+
+/* Whether the file is being read already: names it and those that lead from it to itself. */
+static bool is_loop(struct option_source *source, const char *path)
+{
+    uint32_t first = 0;
+    size_t size;
+
+    while (first < source->depth && strcmp(source->paths[first], path) != 0)
+        first++;
+    if (first == source->depth)
+        return false;
+    snprintf(source->message, OPTION_MESSAGE_SIZE, "%s'%.150s' includes itself", source->place,
+             path);
+    for (uint32_t i = first + 1; i < source->depth; i++) {
+        size = strlen(source->message);
+        snprintf(source->message + size, OPTION_MESSAGE_SIZE - size, "%s'%.100s'",
+                 i == first + 1 ? " by way of " : ", ", source->paths[i]);
+    }
+    return true;
+}
+
 bool config_file_load(struct option_source *source, const char *path)
 {
     const char *why;
     char *text;
     size_t size;
 
+    if (is_loop(source, path))
+        return false;
     if (source->depth == CONFIG_DEPTH_MAX) {
         snprintf(source->message, OPTION_MESSAGE_SIZE,
                  "%sfiles may include each other to a depth of %d", source->place,
@@ -138,9 +189,7 @@ bool config_file_load(struct option_source *source, const char *path)
                  "%scannot read the configuration file '%.150s': %s", source->place, path, why);
         return false;
     }
-    source->depth++;
     bool good = config_text_load(source, path, text, size);
-    source->depth--;
     alloc_free(text);
     return good;
 }

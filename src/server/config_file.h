@@ -9,7 +9,7 @@
 
 #include "server/option_source.h"
 
-enum { CONFIG_FILE_SIZE_MAX = 1024 * 1024, CONFIG_WORDS_MAX = 64, CONFIG_DEPTH_MAX = 16 };
+enum { CONFIG_FILE_SIZE_MAX = 1024 * 1024, CONFIG_WORDS_MAX = 64 };
 
 struct config_line {
     struct bytes words[CONFIG_WORDS_MAX];
@@ -20,6 +20,9 @@ struct config_line {
  * line wants. */
 bool config_line_split(char *text, size_t size, struct config_line *out, const char **why);
 bool config_line_includes(const struct config_line *line);
+
+/* The text without the byte order mark that some editors begin a file with. */
+struct bytes config_text_start(struct bytes text);
 
 /* Reads a file into the source's options. False: the source's message says what is wrong where. */
 bool config_file_load(struct option_source *source, const char *path);

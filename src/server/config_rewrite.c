@@ -49,8 +49,7 @@ static bool look(struct rewrite *rewrite, struct bytes text)
     }
     if (text.size > 0)
         memcpy(copy, text.data, text.size);
-    option_source_init(&source, &loaded, rewrite->message, "");
-    source.depth = 1;
+    option_source_init(&source, &loaded, rewrite->message, OPTION_OF_FILE);
     good = config_text_load(&source, rewrite->path, copy, text.size);
     for (uint32_t i = 0; good && i < option_count(); i++) {
         const struct option *option = option_at(i);
@@ -202,7 +201,7 @@ bool config_rewrite(struct options *options, const char *path, char *message)
         return false;
     }
     buffer_init(&text, CONFIG_FILE_SIZE_MAX);
-    bool good = write_text(&rewrite, bytes_of(old, size), &text);
+    bool good = write_text(&rewrite, config_text_start(bytes_of(old, size)), &text);
     if (good) {
         struct bytes result = buffer_bytes(&text);
 

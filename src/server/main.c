@@ -8,6 +8,7 @@
 
 #include "os/process.h"
 #include "os/signal.h"
+#include "server/addresses.h"
 #include "server/admin.h"
 #include "server/errors.h"
 #include "server/log.h"
@@ -41,6 +42,19 @@ static int print_reference(const char *what)
         fprintf(stderr, "larder: --dump-reference takes options, commands or errors\n");
         return 2;
     }
+    return 0;
+}
+
+/* What the options say is right; whether a server can start with it is another question. */
+static int check(void)
+{
+    char message[OPTION_MESSAGE_SIZE];
+
+    if (!addresses_check(&server.options, message)) {
+        fprintf(stderr, "larder: %s\n", message);
+        return 1;
+    }
+    puts("larder: the configuration is good");
     return 0;
 }
 
@@ -80,8 +94,7 @@ int main(int argc, char **argv, char **environment)
         code = run();
         break;
     case OPTIONS_CHECK:
-        puts("larder: the configuration is good");
-        code = 0;
+        code = check();
         break;
     case OPTIONS_HELP:
         code = options_print_help(message) ? 0 : 2;

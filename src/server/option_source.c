@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/option_source.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,35 +9,72 @@
 #include "base/buffer.h"
 
 /* A file has at most so many bytes. */
-enum { OPTION_WORDS_SIZE_MAX = 1024 * 1024 };
+enum { OPTION_WORDS_SIZE_MAX = 1024 * 1024, NAME_SIZE = 128 };
 
 void option_source_init(struct option_source *source, struct options *options, char *message,
-                        const char *prefix)
+                        enum option_origin origin)
 {
     memset(source, 0, sizeof(*source));
     source->options = options;
     source->message = message;
-    source->prefix = prefix;
+    source->origin = origin;
 }
 
-const struct option *option_source_find(struct option_source *source, struct bytes name)
+/* As it is written where the option comes from. */
+static void write_name(enum option_origin origin, const char *name, char *out, size_t size)
+{
+    if (origin != OPTION_OF_ENVIRONMENT) {
+        snprintf(out, size, "%s%s", origin == OPTION_OF_FLAGS ? "--" : "", name);
+        return;
+    }
+    snprintf(out, size, "LARDER_%s", name);
+    for (char *at = out; *at != '\0'; at++)
+        *at = *at == '-' ? '_' : (char)toupper((unsigned char)*at);
+}
+
+void options_origin_write(const struct options *options, const struct option *option,
+                          const char *value, char *out, size_t size)
+{
+    enum option_origin origin = options->origins[option - option_at(0)];
+    char name[NAME_SIZE];
+
+    write_name(origin, option->name, name, sizeof(name));
+    snprintf(out, size, "%s%s%s%s%s", name, origin == OPTION_OF_ENVIRONMENT ? "=" : " ", value,
+             origin == OPTION_OF_FILE ? " of " : "",
+             origin == OPTION_OF_FILE ? options->config : "");
+}
+
+static void unknown(struct option_source *source, struct bytes name, struct bytes written)
+{
+    const char *nearest = option_nearest_name(name, source->origin == OPTION_OF_FLAGS);
+    char meant[NAME_SIZE] = "", hint[NAME_SIZE + 32] = "";
+
+    if (nearest != NULL) {
+        write_name(source->origin, nearest, meant, sizeof(meant));
+        snprintf(hint, sizeof(hint), "; did you mean '%s'?", meant);
+    }
+    snprintf(source->message, OPTION_MESSAGE_SIZE, "%sunknown option '%.*s'%s", source->place,
+             (int)(written.size < 100 ? written.size : 100), written.data, hint);
+}
+
+const struct option *option_source_find(struct option_source *source, struct bytes name,
+                                        struct bytes written)
 {
     const struct option *option = option_find(name);
 
     if (option == NULL)
-        snprintf(source->message, OPTION_MESSAGE_SIZE,
-                 "%sunknown option '%s%.*s'; did you mean '%s%s'?", source->place, source->prefix,
-                 (int)(name.size < 100 ? name.size : 100), name.data, source->prefix,
-                 option_nearest(name)->name);
+        unknown(source, name, written);
     return option;
 }
 
 static void refuse(struct option_source *source, const struct option *option, struct bytes text,
                    const char *why, const char *hint)
 {
-    snprintf(source->message, OPTION_MESSAGE_SIZE, "%sbad value '%.*s' for %s%s: %.300s%s",
-             source->place, (int)(text.size < 60 ? text.size : 60), text.data, source->prefix,
-             option->name, why, hint);
+    char name[NAME_SIZE];
+
+    write_name(source->origin, option->name, name, sizeof(name));
+    snprintf(source->message, OPTION_MESSAGE_SIZE, "%sbad value '%.*s' for %s: %.300s%s",
+             source->place, (int)(text.size < 60 ? text.size : 60), text.data, name, why, hint);
 }
 
 bool option_source_set(struct option_source *source, const struct option *option, struct bytes text)
@@ -72,6 +110,7 @@ bool option_source_set(struct option_source *source, const struct option *option
         return false;
     }
     source->mentioned[index] = true;
+    source->options->origins[index] = (unsigned char)source->origin;
     options_store(source->options, option, value);
     return true;
 }

@@ -9,19 +9,26 @@
 
 #include "server/options.h"
 
+enum { CONFIG_DEPTH_MAX = 16 };
+
 struct option_source {
     struct options *options;
-    char *message;               /* OPTION_MESSAGE_SIZE; set when a function here returns false */
-    const char *prefix;          /* before the name in messages: "--" for flags */
-    char place[256];             /* "FILE:LINE: " or nothing */
-    uint32_t depth;              /* files that are being read, one including the next */
+    char *message; /* OPTION_MESSAGE_SIZE; set when a function here returns false */
+    enum option_origin origin;
+    char place[256]; /* "FILE:LINE: " or nothing */
+    uint32_t depth;  /* files that are being read, one including the next: */
+    const char *paths[CONFIG_DEPTH_MAX];
     bool mentioned[OPTIONS_MAX]; /* lists: the first mention replaces, later ones add */
 };
 
 void option_source_init(struct option_source *source, struct options *options, char *message,
-                        const char *prefix);
-/* NULL: there is no such option. */
-const struct option *option_source_find(struct option_source *source, struct bytes name);
+                        enum option_origin origin);
+/* "--bind 1.2.3.4", "LARDER_BIND=1.2.3.4" or "bind 1.2.3.4 of FILE": as the option was given. */
+void options_origin_write(const struct options *options, const struct option *option,
+                          const char *value, char *out, size_t size);
+/* NULL: there is no such option; `written` is its name as it stands there. */
+const struct option *option_source_find(struct option_source *source, struct bytes name,
+                                        struct bytes written);
 bool option_source_set(struct option_source *source, const struct option *option,
                        struct bytes text);
 /* The same for several words; only options that have words may be given more than one. */

@@ -98,20 +98,30 @@ static size_t edit_distance(struct bytes a, struct bytes b)
     return row[b.size];
 }
 
-const struct option *option_nearest(struct bytes name)
+/* With more than a third of the letters amiss, or half of a short name, nobody can tell what was
+ * meant. */
+static bool is_near(size_t distance, size_t size)
 {
-    const struct option *nearest = &rows[0];
+    return distance * 3 <= size || (distance <= 2 && distance * 2 <= size);
+}
+
+const char *option_nearest_name(struct bytes name, bool flags)
+{
+    static const char *const others[] = {"help", "version", "check-config"};
+    uint32_t others_count = flags ? sizeof(others) / sizeof(others[0]) : 0;
+    const char *nearest = NULL;
     size_t least = SIZE_MAX;
 
-    for (uint32_t i = 0; i < ROW_COUNT; i++) {
-        size_t distance = edit_distance(name, bytes_of_text(rows[i].name));
+    for (uint32_t i = 0; i < ROW_COUNT + others_count; i++) {
+        const char *candidate = i < ROW_COUNT ? rows[i].name : others[i - ROW_COUNT];
+        size_t distance = edit_distance(name, bytes_of_text(candidate));
 
         if (distance < least) {
             least = distance;
-            nearest = &rows[i];
+            nearest = candidate;
         }
     }
-    return nearest;
+    return is_near(least, name.size) ? nearest : NULL;
 }
 
 bool option_choice_next(const char **at, struct bytes *out)

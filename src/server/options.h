@@ -61,11 +61,17 @@ struct option {
 #define OPTION_TYPE_PERCENTILES char *
 #define OPTION_TYPE_OUTPUT_LIMITS char *
 
+/* Where a value comes from; what comes later wins. */
+enum option_origin { OPTION_DEFAULT, OPTION_OF_FILE, OPTION_OF_ENVIRONMENT, OPTION_OF_FLAGS };
+
+enum { OPTIONS_MAX = 128 };
+
 struct options {
 #define OPTION(field, name, kind, ...) OPTION_TYPE_##kind field;
 #include "server/options.def"
 #undef OPTION
     struct lock lock;
+    unsigned char origins[OPTIONS_MAX]; /* enum option_origin, of the start */
 };
 
 /* A value that was read but not stored. */
@@ -80,15 +86,14 @@ enum option_message { OPTION_MESSAGE_SIZE = 1024 };
 enum status options_init(struct options *options) MUST_USE;
 void options_deinit(struct options *options);
 
-enum { OPTIONS_MAX = 128 };
-
 /* At most OPTIONS_MAX. */
 uint32_t option_count(void);
 const struct option *option_at(uint32_t index);
 /* Case does not matter. NULL: unknown. */
 const struct option *option_find(struct bytes name);
-/* The option whose name takes the fewest edits to reach. */
-const struct option *option_nearest(struct bytes name);
+/* The option whose name takes the fewest edits to reach; with `flags` it may be one of the flags
+ * that are no options, too. NULL: none is near enough to be meant. */
+const char *option_nearest_name(struct bytes name, bool flags);
 /* The next of a row's choices, beginning with `*at` at `choices`; false at the end. */
 bool option_choice_next(const char **at, struct bytes *out);
 struct bytes option_nearest_choice(const struct option *option, struct bytes text);

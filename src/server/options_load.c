@@ -28,7 +28,7 @@ static bool load_environment(struct options *options, char **environment, bool o
 {
     struct option_source source;
 
-    option_source_init(&source, options, message, "LARDER_");
+    option_source_init(&source, options, message, OPTION_OF_ENVIRONMENT);
     for (char **at = environment; *at != NULL; at++) {
         char name[100];
         const char *equals = strchr(*at, '=');
@@ -45,7 +45,8 @@ static bool load_environment(struct options *options, char **environment, bool o
             *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);
         if (only_config && strcmp(name, "config") != 0)
             continue;
-        const struct option *option = option_source_find(&source, bytes_of(name, size));
+        const struct option *option =
+            option_source_find(&source, bytes_of(name, size), bytes_of(*at, size + 7));
         if (option == NULL || !option_source_set(&source, option, bytes_of_text(equals + 1)))
             return false;
     }
@@ -64,34 +65,52 @@ static bool is_check(const char *argument)
     return strcmp(argument, "--check-config") == 0;
 }
 
-/* Reads the flag at argv[*index] with its values and moves `*index` past them. With `only_config`
- * nothing else is stored, since the file it names comes first. */
-static bool load_flag(struct option_source *source, int argc, char **argv, int *index,
-                      bool only_config)
+/* The flags while they are read. */
+struct flags {
+    struct option_source source;
+    int argc, index;
+    char **argv;
+    bool only_config; /* nothing else is stored, since the file it names comes first */
+    const char *file; /* the word that is no flag and no flag's value */
+};
+
+static bool load_file_name(struct flags *flags, const char *text)
 {
-    const char *text = argv[(*index)++];
+    if (flags->file == NULL && text[0] != '-') {
+        flags->file = text;
+        return option_source_set(&flags->source, option_find(BYTES("config")), bytes_of_text(text));
+    }
+    snprintf(flags->source.message, OPTION_MESSAGE_SIZE,
+             "unexpected argument '%.100s': options begin with --%s%.100s%s", text,
+             flags->file != NULL ? ", and the configuration file is '" : "",
+             flags->file != NULL ? flags->file : "", flags->file != NULL ? "'" : "");
+    return false;
+}
+
+/* Reads the word at argv[index], if it is a flag with its values, and moves `index` past them. */
+static bool load_flag(struct flags *flags)
+{
+    struct option_source *source = &flags->source;
+    const char *text = flags->argv[flags->index++];
     struct bytes words[CONFIG_WORDS_MAX];
     uint32_t count = 0;
 
     if (is_check(text))
         return true;
-    if (!is_flag(text)) {
-        snprintf(source->message, OPTION_MESSAGE_SIZE,
-                 "unexpected argument '%.100s': options begin with --", text);
-        return false;
-    }
+    if (!is_flag(text))
+        return load_file_name(flags, text);
     const char *equals = strchr(text, '=');
     struct bytes name =
         equals != NULL ? bytes_of(text + 2, (size_t)(equals - text) - 2) : bytes_of_text(text + 2);
-    const struct option *option = option_source_find(source, name);
+    const struct option *option = option_source_find(source, name, bytes_of(text, name.size + 2));
     if (option == NULL)
         return false;
-    bool store = !only_config || strcmp(option->name, "config") == 0;
+    bool store = !flags->only_config || strcmp(option->name, "config") == 0;
     if (equals != NULL)
         return !store || option_source_set(source, option, bytes_of_text(equals + 1));
-    while (*index < argc && !is_flag(argv[*index]) && count < CONFIG_WORDS_MAX &&
-           (count == 0 || option_has_words(option)))
-        words[count++] = bytes_of_text(argv[(*index)++]);
+    while (flags->index < flags->argc && !is_flag(flags->argv[flags->index]) &&
+           count < CONFIG_WORDS_MAX && (count == 0 || option_has_words(option)))
+        words[count++] = bytes_of_text(flags->argv[flags->index++]);
     if (count == 0 && option->kind == OPTION_BOOL)
         words[count++] = BYTES("yes");
     if (count > 0)
@@ -103,14 +122,11 @@ static bool load_flag(struct option_source *source, int argc, char **argv, int *
 static bool load_flags(struct options *options, int argc, char **argv, bool only_config,
                        char *message)
 {
-    struct option_source source;
-    int index = 1;
+    struct flags flags = {.argc = argc, .index = 1, .argv = argv, .only_config = only_config};
 
-    option_source_init(&source, options, message, "--");
-    if (index < argc && argv[index][0] != '-')
-        index++; /* the configuration file */
-    while (index < argc)
-        if (!load_flag(&source, argc, argv, &index, only_config))
+    option_source_init(&flags.source, options, message, OPTION_OF_FLAGS);
+    while (flags.index < argc)
+        if (!load_flag(&flags))
             return false;
     return true;
 }
@@ -144,10 +160,6 @@ enum options_load options_load(struct options *options, const struct option_argu
     }
     if (!load_environment(options, environment, true, message))
         return OPTIONS_BAD;
-    option_source_init(&source, options, message, "");
-    if (argc > 1 && argv[1][0] != '-' &&
-        !option_source_set(&source, option_find(BYTES("config")), bytes_of_text(argv[1])))
-        return OPTIONS_BAD;
     if (!load_flags(options, argc, argv, true, message))
         return OPTIONS_BAD;
     if (options->config[0] != '\0') {
@@ -157,7 +169,7 @@ enum options_load options_load(struct options *options, const struct option_argu
             snprintf(message, OPTION_MESSAGE_SIZE, "out of memory");
             return OPTIONS_BAD;
         }
-        option_source_init(&source, options, message, "");
+        option_source_init(&source, options, message, OPTION_OF_FILE);
         bool good = config_file_load(&source, path);
 
         alloc_free(path);

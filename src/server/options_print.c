@@ -14,7 +14,9 @@ static const char usage[] =
     "environment over the file.\n\n"
     "  --help [GROUP]  shows this, or the options of one group\n"
     "  --version       shows the version\n"
-    "  --check-config  reads file, environment and flags, says what is wrong with them, and ends\n";
+    "  --check-config  reads file, environment and flags, says what is wrong with them, and "
+    "ends\n\n"
+    "FILE stands anywhere among the flags where it is not taken for a value.\n";
 
 static bool in_group(const struct option *option, const char *group)
 {
@@ -44,7 +46,7 @@ bool options_print_help(const char *group)
     for (uint32_t i = 0; i < option_count(); i++)
         found = found || in_group(option_at(i), group);
     if (!found) {
-        fprintf(stderr, "larder: no options are called '%s'; there are", group);
+        fprintf(stderr, "larder: there is no group of options '%s'; there are", group);
         for (uint32_t i = 0; i < option_count(); i++)
             if (begins_group(i))
                 fprintf(stderr, " %s", option_at(i)->group);

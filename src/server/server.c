@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/ensure.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "os/random.h"
 #include "os/socket.h"
+#include "server/addresses.h"
 #include "server/log.h"
 #include "server/server_options.h"
 #include "server/worker.h"
@@ -25,7 +27,6 @@ enum {
     DRAIN_POLL_MS = 100,
     DRIFT_WARNING_MS = 1000,
     LISTENING_TEXT_SIZE = 700,
-    ADDRESS_SIZE = 128,
     /* Samples without a failure after which accepting is well again, and samples after which one is
      * reminded that it is not. */
     ACCEPT_WELL_SAMPLES = 5,
@@ -33,47 +34,6 @@ enum {
 };
 
 /* ---- starting */
-
-/* The next address of `bind`; one that begins with '-' may be lacking. */
-static bool next_address(struct bytes *rest, char out[ADDRESS_SIZE], bool *out_optional)
-{
-    struct bytes word;
-
-    if (!bytes_next_word(rest, &word))
-        return false;
-    *out_optional = word.data[0] == '-';
-    snprintf(out, ADDRESS_SIZE, "%.*s", (int)word.size - *out_optional, word.data + *out_optional);
-    return true;
-}
-
-static bool is_loopback(const char *address)
-{
-    return strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0 ||
-           strcmp(address, "localhost") == 0;
-}
-
-/* Anybody who reaches the port could read and change everything. */
-static bool protected_mode_allows(struct server *server)
-{
-    struct bytes rest = bytes_of_text(server->options.bind);
-    char address[ADDRESS_SIZE];
-    bool optional;
-
-    if (!server->options.protected_mode || server->options.port == 0 ||
-        options_password_set(&server->options))
-        return true;
-    while (next_address(&rest, address, &optional)) {
-        if (is_loopback(address))
-            continue;
-        log_line(LOG_WARNING,
-                 "refusing to start: --bind %s lets other machines connect and there is no "
-                 "password. Set one with --requirepass, bind to 127.0.0.1 only, or, where "
-                 "something else keeps strangers out, add --protected-mode no",
-                 address);
-        return false;
-    }
-    return true;
-}
 
 /* Opens one and counts it. A predecessor that was killed may hold its sockets for a moment longer
  * than its process lives, since the kernel takes io_uring apart in the background; so what is in
@@ -85,10 +45,7 @@ static bool add_listener(struct server *server, const char *address, bool tcp)
     char message[512];
     uint64_t end_ns = clock_monotonic_ns() + LISTEN_PATIENCE_MS * UINT64_C(1000000);
 
-    if (server->listener_count == SERVER_LISTENERS_MAX) {
-        log_line(LOG_WARNING, "too many addresses to listen on: at most %d", SERVER_LISTENERS_MAX);
-        return false;
-    }
+    ENSURE(server->listener_count < SERVER_LISTENERS_MAX); /* addresses_check() saw to it */
     while (!server_stopping(server)) {
         struct listener *listener = &server->listeners[server->listener_count];
         enum io_error error = tcp ? listener_open_tcp(address, (uint16_t)options->port, backlog,
@@ -110,37 +67,24 @@ static bool add_listener(struct server *server, const char *address, bool tcp)
     return false;
 }
 
-static bool address_exists(const char *address)
-{
-    struct listener listener;
-    char message[512];
-
-    if (listener_open_tcp(address, 0, 1, &listener, message, sizeof(message)) != IO_OK)
-        return false;
-    listener_close(&listener);
-    return true;
-}
-
 static bool start_listening(struct server *server)
 {
     const struct options *options = &server->options;
     struct bytes rest = bytes_of_text(options->bind);
-    char address[ADDRESS_SIZE];
-    bool optional;
+    char message[OPTION_MESSAGE_SIZE];
+    struct address address;
 
-    while (options->port != 0 && next_address(&rest, address, &optional)) {
-        if (optional && !address_exists(address))
-            log_line(LOG_VERBOSE, "not listening on %s, which this machine lacks", address);
-        else if (!add_listener(server, address, true))
+    while (options->port != 0 && address_next(&rest, &address)) {
+        if (address.optional && !address_exists(&address, 0, message, sizeof(message)))
+            log_line(LOG_VERBOSE, "not listening on %s, which this machine lacks", address.text);
+        else if (!add_listener(server, address.text, true))
             return false;
     }
     if (options->unixsocket[0] != '\0' && !add_listener(server, options->unixsocket, false))
         return false;
     if (!server_keepalive_set(server))
         log_line(LOG_WARNING, "the system refuses tcp-keepalive");
-    if (server->listener_count == 0)
-        log_line(LOG_WARNING, "nothing to listen on: give --port, --bind or --unixsocket");
-    return server->listener_count > 0;
+    return true;
 }
 
 static bool start_log(struct server *server)
@@ -249,6 +193,7 @@ static void choose_run_id(char *out)
 bool server_start(struct server *server)
 {
     struct options *options = &server->options;
+    char message[OPTION_MESSAGE_SIZE];
 
     server->started_ms = clock_engine_ms();
     clock_ticks_init();
@@ -256,8 +201,10 @@ bool server_start(struct server *server)
     server->threads = options->threads != 0 ? (uint32_t)options->threads : thread_cpu_count();
     if (!start_log(server))
         return false;
-    if (!protected_mode_allows(server))
+    if (!addresses_check(options, message)) {
+        log_line(LOG_WARNING, "%s", message);
         return false;
+    }
     server_clients_fit(server, options);
     if (!start_engine(server) || !start_listening(server) || !start_workers(server) ||
         !service_begin(server))

@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "net/listener.h"
 #include "os/thread.h"
+#include "server/addresses.h"
 #include "server/latency.h"
 #include "server/options.h"
 #include "server/service.h"
@@ -26,7 +27,7 @@
 /* What Redis clients take the server for (design: semantics and error texts are those of 7.2.4). */
 #define SERVER_REDIS_VERSION "7.2.4"
 
-enum { SERVER_LISTENERS_MAX = 32 };
+enum { SERVER_LISTENERS_MAX = ADDRESSES_MAX };
 
 struct worker;
 

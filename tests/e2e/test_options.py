@@ -29,7 +29,14 @@ def config(server, name):
     (["--protected-mode", "maybe"], "'yes' or 'no'"),
     (["--unixsocketperm", "9"], "octal"),
     (["--databases", "4"], "it is always '16'"),
-    (["--port", "0", "stray"], "unexpected argument 'stray'"),
+    (["--port", "0", "stray"], "cannot read the configuration file 'stray'"),
+    (["--port", "0", "/dev/null", "--timeout", "5", "stray"],
+     "unexpected argument 'stray': options begin with --, and the configuration file is "
+     "'/dev/null'"),
+    (["--verison"], "did you mean '--version'?"),
+    (["--halp"], "did you mean '--help'?"),
+    (["--chek-config"], "did you mean '--check-config'?"),
+    (["--prot", "1"], "unknown option '--prot'; did you mean '--port'?"),
     (["-p", "1"], "unexpected argument '-p'"),
 ])
 def test_a_wrong_flag_ends_with_2_and_names_what_was_meant(args, message):
@@ -39,13 +46,23 @@ def test_a_wrong_flag_ends_with_2_and_names_what_was_meant(args, message):
 
 
 @pytest.mark.parametrize("name, value, message", [
-    ("LARDER_MAXMEMROY", "1gb", "did you mean 'LARDER_maxmemory'?"),
-    ("LARDER_PORT", "abc", "bad value 'abc' for LARDER_port"),
+    ("LARDER_MAXMEMROY", "1gb",
+     "unknown option 'LARDER_MAXMEMROY'; did you mean 'LARDER_MAXMEMORY'?"),
+    ("LARDER_tcp_backlgo", "1",
+     "unknown option 'LARDER_tcp_backlgo'; did you mean 'LARDER_TCP_BACKLOG'?"),
+    ("LARDER_CHEK_CONFIG", "yes", "unknown option 'LARDER_CHEK_CONFIG'\n"),
+    ("LARDER_PORT", "abc", "bad value 'abc' for LARDER_PORT"),
 ])
 def test_a_wrong_variable_ends_with_2(name, value, message):
     ended = harness.run(env={name: value})
     assert ended.returncode == 2
-    assert message.lower() in ended.stderr.lower()
+    assert message in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["--frobnicate", "--x", "--replicaof", "--hz"])
+def test_nothing_is_suggested_that_is_far_from_what_was_written(name):
+    ended = harness.run(name, "1")
+    assert (ended.returncode, ended.stderr) == (2, f"larder: unknown option '{name}'\n")
 
 
 # What is wrong with the last line of a file, and what is said of it.
@@ -57,7 +74,10 @@ WRONG_LINES = [
     ("port abc", "bad value 'abc' for port: argument couldn't be parsed into an integer"),
     ("port 65536", "bad value '65536' for port: argument must be between 0 and 65535 inclusive"),
     ("port ''", "bad value '' for port: argument couldn't be parsed into an integer"),
-    ("port 6379 # the usual", "port wants one value"),
+    ("port 6379 # the usual",
+     "port wants nothing behind its value: a comment has a line of its own"),
+    ("bind 127.0.0.1 #local", "bind wants nothing behind its value: a comment has a line of"),
+    ("save 900 1", "bad value '900 1' for save: it is always '' (empty: nothing is saved to disk)"),
     ('requirepass "abc', "requirepass wants its quotes closed"),
     ("requirepass 'abc", "requirepass wants its quotes closed"),
     ('requirepass "a"b', "requirepass wants its quotes closed"),
@@ -117,11 +137,28 @@ def test_a_mistake_in_an_included_file_names_that_file(tmp_path):
 
 
 def test_files_that_include_each_other_without_end_are_refused(tmp_path):
-    loop = tmp_path / "loop.conf"
+    loop, other = tmp_path / "loop.conf", tmp_path / "other.conf"
     loop.write_text(f"include {loop}\n")
     ended = harness.run(str(loop), "--check-config")
     assert ended.returncode == 2
-    assert f"{loop}:1: files may include each other to a depth of 16" in ended.stderr
+    assert ended.stderr == f"larder: {loop}:1: '{loop}' includes itself\n"
+    loop.write_text(f"\ninclude {other}\n")
+    other.write_text(f"include {loop}\n")
+    ended = harness.run(str(loop), "--check-config")
+    assert ended.returncode == 2
+    assert ended.stderr == f"larder: {other}:1: '{loop}' includes itself by way of '{other}'\n"
+    for i in range(17):
+        (tmp_path / f"{i}.conf").write_text(f"include {tmp_path}/{i + 1}.conf\n")
+    ended = harness.run(f"{tmp_path}/0.conf", "--check-config")
+    assert ended.returncode == 2
+    assert f"{tmp_path}/15.conf:1: files may include each other to a depth of 16" in ended.stderr
+
+
+def test_a_byte_order_mark_begins_no_word(tmp_path):
+    path = tmp_path / "larder.conf"
+    path.write_bytes(b"\xef\xbb\xbfmaxclients none\n")
+    ended = harness.run(str(path), "--check-config")
+    assert ended.stderr.startswith(f"larder: {path}:1: bad value 'none' for maxclients: ")
 
 
 def test_a_file_that_is_too_large_is_refused(tmp_path):
@@ -169,11 +206,49 @@ def test_check_config_starts_nothing_and_reads_all_sources(tmp_path):
     ended = harness.run(str(path), "--check-config", "--maxclients", "7")
     assert (ended.returncode, ended.stdout) == (0, "larder: the configuration is good\n")
     assert not (tmp_path / "s").exists()
-    ended = harness.run("--check-config", str(path))
-    assert ended.returncode == 2
     assert harness.run("--check-config").returncode == 0
     assert harness.run("--check-config", env={"LARDER_PORT": "x"}).returncode == 2
     assert harness.run("--check-config", "--maxclients", "none").returncode == 2
+
+
+def test_the_file_may_stand_anywhere_among_the_flags(tmp_path):
+    path = tmp_path / "larder.conf"
+    path.write_text(f"port 0\nunixsocket {tmp_path}/s\ntimeout 5\nmaxclients 11\n")
+    for words in ["--check-config", path], ["--timeout", "5", path, "--check-config"], [
+            "--check-config", "--protected-mode", "no", path, "--maxclients", "7"]:
+        assert harness.run(*map(str, words)).returncode == 0
+    with harness.background("--timeout", "7", str(path), "--bind", "127.0.0.1", cwd=tmp_path,
+                            path=tmp_path / "s") as client:
+        assert client.config_get("timeout") == {"timeout": "7"}
+        assert client.config_get("maxclients") == {"maxclients": "11"}
+        assert client.config_get("config") == {"config": str(path)}
+
+
+@pytest.mark.parametrize("words, file, environment, message", [
+    (["--bind", "0.0.0.0"], "", {}, "refusing to start: --bind 0.0.0.0 lets"),
+    ([], "", {"LARDER_BIND": "0.0.0.0"}, "refusing to start: LARDER_BIND=0.0.0.0 lets"),
+    ([], "bind 127.0.0.1 ::*", {}, "refusing to start: bind ::* of FILE lets"),
+    (["--port", "0"], "", {}, "nothing to listen on"),
+    (["--bind", "nosuchhost"], "", {},
+     'cannot listen on "nosuchhost": not an IPv4 or IPv6 address'),
+    (["--bind", "192.0.2.77"], "", {}, "cannot listen on 192.0.2.77 port 6379: "),
+    (["--bind", "-192.0.2.77"], "", {}, "nothing to listen on"),
+    (["--bind", *["127.0.0.1"] * 33], "", {}, "too many addresses to listen on: at most 32"),
+])
+def test_check_config_refuses_what_a_start_refuses(tmp_path, words, file, environment, message):
+    path = tmp_path / "larder.conf"
+    path.write_text(file + "\n")
+    checked = harness.run(str(path), *words, "--check-config", env=environment)
+    started = harness.run(str(path), *words, env=environment)
+    message = message.replace("FILE", str(path))
+    assert checked.returncode == started.returncode == 1
+    assert checked.stderr.startswith(f"larder: {message}") and not checked.stdout
+    assert checked.stderr[len("larder: "):] in started.stderr
+
+
+def test_check_config_does_not_mind_that_a_server_runs(start):
+    server = start(tcp=True)
+    assert harness.run("--check-config", "--port", str(server.port)).returncode == 0
 
 
 def test_a_missing_file_ends_with_2():
@@ -225,7 +300,8 @@ def test_help_version_and_reference_are_printed():
     told = harness.run("--help", "memory")
     assert told.returncode == 0 and "--maxmemory" in told.stdout and "--port" not in told.stdout
     told = harness.run("--help", "nothing")
-    assert told.returncode == 2 and "network memory threads security server" in told.stderr
+    assert told.returncode == 2 and "no group of options 'nothing'" in told.stderr
+    assert "network memory threads security server" in told.stderr
     assert harness.run("--version").stdout.startswith("larder ")
     for what, word in ("options", "`maxmemory`"), ("commands", "`get key`"), ("errors", "`OOM`"):
         told = harness.run("--dump-reference", what)
