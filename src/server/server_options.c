@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "os/process.h"
+#include "server/addresses.h"
 #include "server/config_rewrite.h"
 #include "server/log.h"
 #include "server/worker.h"
@@ -147,11 +148,35 @@ static void take_back(struct server *server, const struct option *const *options
         (void)changed(server, options[i], ignored);
 }
 
+/* Whether anybody may take the password away; looked at before it is gone, not afterwards. */
+static bool may_lose_password(struct server *server, const struct option *option,
+                              const struct option_value *value, char *message)
+{
+    struct address address;
+
+    if (option->offset != offsetof(struct options, requirepass) || value->text[0] != '\0' ||
+        !addresses_need_password(&server->options, &address))
+        return true;
+    snprintf(message, OPTION_MESSAGE_SIZE,
+             "without a password anybody who reaches %s could read and change everything; the "
+             "server would have to be started with protected-mode no",
+             address.text);
+    return false;
+}
+
 /* Under the lock. */
 static bool set_all(struct server *server, const struct option *const *options,
                     struct option_value *values, uint32_t count, uint32_t *out_failed,
                     char *message)
 {
+    for (uint32_t i = 0; i < count; i++) {
+        if (!may_lose_password(server, options[i], &values[i], message)) {
+            *out_failed = i;
+            while (count > 0)
+                alloc_free(values[--count].text);
+            return false;
+        }
+    }
     /* From here on `values` holds what was there before. */
     for (uint32_t i = 0; i < count; i++)
         values[i] = options_exchange(&server->options, options[i], values[i]);

@@ -66,6 +66,26 @@ def test_a_password_can_be_set_while_clients_are_connected(server):
     assert server.client().ping()
 
 
+OPEN = "--bind", "0.0.0.0", "--requirepass", "x"
+
+
+def test_a_password_that_protects_from_other_machines_stays(start):
+    client = start(*OPEN, tcp=True).client(password="x")
+    with pytest.raises(redis.ResponseError, match=r"^CONFIG SET failed \(possibly related to "
+                       r"argument 'requirepass'\) - without a password anybody who reaches "
+                       r"0\.0\.0\.0 could read"):
+        client.execute_command("CONFIG", "SET", "maxclients", "77", "requirepass", "")
+    assert client.config_get("maxclients") != {"maxclients": "77"}
+    assert client.config_get("requirepass") == {"requirepass": "x"}
+    assert client.config_set("requirepass", "other")
+
+
+def test_a_password_may_go_where_nobody_else_gets_in(start):
+    for flags in ["--protected-mode", "no"], ["--port", "0"], ["--bind", "127.0.0.1", "::1"]:
+        client = start(*OPEN, *flags).client(password="x")
+        assert client.config_set("requirepass", "")
+
+
 def test_auth_without_a_password_says_so(server):
     assert server.raw().ask("AUTH", "x").startswith(
         b"-ERR AUTH <password> called without any password configured for the default user")

@@ -71,6 +71,15 @@ def test_a_bad_file_is_refused_whole_and_the_running_values_stay(reload, line, m
     assert config(server, "maxclients") == "50"
 
 
+def test_a_file_without_the_password_that_keeps_strangers_out_is_refused_whole(reload):
+    server = reload("requirepass x\nmaxclients 50\n", "--bind", "0.0.0.0", tcp=True)
+    said = server.reload("maxclients 60\nprotected-mode no\n")
+    assert "configuration not reloaded: requirepass: without a password anybody who reaches" in said
+    assert config(server, "maxclients", password="x") == "50"
+    with pytest.raises(redis.AuthenticationError):
+        server.client().ping()
+
+
 def test_a_file_that_is_gone_changes_nothing(reload, tmp_path):
     server = reload("maxclients 50\n")
     (tmp_path / "larder.conf").unlink()
