@@ -18,6 +18,17 @@
 
 #include "base/alloc.h"
 
+void file_absolute_path(const char *path, char *out, size_t size)
+{
+    char folder[PATH_MAX];
+
+    if (path[0] == '/' || getcwd(folder, sizeof(folder)) == NULL ||
+        strlen(folder) + 1 + strlen(path) >= size)
+        snprintf(out, size, "%s", path);
+    else
+        snprintf(out, size, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path);
+}
+
 enum status file_read(const char *path, size_t size_max, char **out, size_t *out_size,
                       const char **why)
 {

@@ -12,6 +12,9 @@
 
 #include "base/status.h"
 
+/* The path from the root; the same path where the working directory is not known or `size` is too
+ * little. */
+void file_absolute_path(const char *path, char *out, size_t size);
 /* The whole file as a string that the caller frees. A file of more than `size_max` bytes is
  * refused, and so is what is no file but a pipe or a device. */
 enum status file_read(const char *path, size_t size_max, char **out, size_t *out_size,

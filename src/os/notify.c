@@ -31,6 +31,13 @@ static bool address_of(const char *name, struct sockaddr_un *out, socklen_t *out
     return true;
 }
 
+bool notify_wanted(void)
+{
+    const char *name = getenv("NOTIFY_SOCKET");
+
+    return name != NULL && name[0] != '\0';
+}
+
 bool notify_send(const char *text, const char **why)
 {
     const char *name = getenv("NOTIFY_SOCKET");
@@ -39,7 +46,7 @@ bool notify_send(const char *text, const char **why)
     socklen_t address_size;
     ssize_t sent;
 
-    if (name == NULL || name[0] == '\0')
+    if (!notify_wanted())
         return true;
     if (!address_of(name, &address, &address_size)) {
         *why = "NOTIFY_SOCKET is neither a path nor an abstract name";

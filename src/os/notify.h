@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether somebody wants to be told. */
+bool notify_wanted(void);
 /* Sends `text`, where somebody wants to be told; waits for a full queue for a second at most.
  * False: `*why` says why it was not sent. */
 bool notify_send(const char *text, const char **why);

@@ -25,6 +25,16 @@ void process_system_name(char *out, size_t size)
         snprintf(out, size, "unknown");
 }
 
+void process_executable(char *out, size_t size)
+{
+    ssize_t got = readlink("/proc/self/exe", out, size - 1);
+
+    if (got > 0)
+        out[got] = '\0';
+    else
+        snprintf(out, size, "unknown");
+}
+
 void process_cpu_us(uint64_t *out_user_us, uint64_t *out_system_us)
 {
     struct rusage usage = {0};

@@ -13,6 +13,8 @@
 uint64_t process_id(void);
 /* "Linux 6.1.0 x86_64". */
 void process_system_name(char *out, size_t size);
+/* The path of the program's file; "unknown" where the system does not tell it. */
+void process_executable(char *out, size_t size);
 /* CPU time used so far by all threads. */
 void process_cpu_us(uint64_t *out_user_us, uint64_t *out_system_us);
 

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "command/call.h"
 #include "os/clock.h"
+#include "os/file.h"
 #include "os/memory.h"
 #include "os/process.h"
 #include "server/admin.h"
@@ -16,7 +17,7 @@
 #include "server/session.h"
 #include "server/text.h"
 
-enum { INFO_SIZE_MAX = 1024 * 1024 };
+enum { INFO_SIZE_MAX = 1024 * 1024, PATH_SIZE_MAX = 4096 };
 
 /* A figure, and the same as people read it. */
 static void sized(struct buffer *out, const char *name, uint64_t bytes)
@@ -30,6 +31,22 @@ static void sized(struct buffer *out, const char *name, uint64_t bytes)
     text_append(out,
                 unit == 0 ? "%s:%llu\r\n%s_human:%.0f%c\r\n" : "%s:%llu\r\n%s_human:%.2f%c\r\n",
                 name, LLU(bytes), name, shown, units[unit]);
+}
+
+/* Paths may be longer than what text_append takes. */
+static void info_paths(struct server *server, struct buffer *out)
+{
+    char path[PATH_SIZE_MAX] = "";
+
+    process_executable(path, sizeof(path));
+    text_append(out, "executable:");
+    sink_write_bytes(&out->sink, bytes_of_text(path));
+    text_append(out, "\r\nconfig_file:");
+    if (server->options.config[0] != '\0') {
+        file_absolute_path(server->options.config, path, sizeof(path));
+        sink_write_bytes(&out->sink, bytes_of_text(path));
+    }
+    text_append(out, "\r\n");
 }
 
 static void info_server(struct server *server, struct buffer *out)
@@ -48,16 +65,17 @@ static void info_server(struct server *server, struct buffer *out)
     text_append(out, "multiplexing_api:%s\r\nio_threads_active:%d\r\nworkers:%u\r\n",
                 loop_io_name(server->workers[0].loop), server->worker_count > 1,
                 server->worker_count);
-    text_append(out, "gcc_version:%d.%d.%d\r\n", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
-    text_append(out, "process_id:%llu\r\nprocess_supervised:no\r\nrun_id:%s\r\n", LLU(process_id()),
-                server->run_id);
+    text_append(out, "atomicvar_api:c11-builtin\r\ngcc_version:%d.%d.%d\r\n", __GNUC__,
+                __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+    text_append(out, "process_id:%llu\r\nprocess_supervised:%s\r\nrun_id:%s\r\n", LLU(process_id()),
+                server->service.supervised ? "systemd" : "no", server->run_id);
     text_append(out, "tcp_port:%lld\r\nserver_time_usec:%lld\r\n", (long long)server->options.port,
                 (long long)clock_engine_us());
     text_append(out, "uptime_in_seconds:%llu\r\nuptime_in_days:%llu\r\n", LLU(uptime_s),
                 LLU(uptime_s / 86400));
     text_append(out, "hz:10\r\nconfigured_hz:10\r\nlru_clock:%llu\r\n",
                 LLU(clock_engine_ms() / 1000 & 0xffffff));
-    text_append(out, "config_file:%s\r\n", server->options.config);
+    info_paths(server, out);
     for (uint32_t i = 0; i < server->listener_count; i++) {
         const struct listener *listener = &server->listeners[i];
 

@@ -25,12 +25,14 @@ enum {
     HEARTBEATS = 4
 };
 
-static void tell(const char *text)
+static bool tell(const char *text)
 {
     const char *why;
 
-    if (!notify_send(text, &why))
-        log_line(LOG_WARNING, "cannot notify the service manager: %s", why);
+    if (notify_send(text, &why))
+        return true;
+    log_line(LOG_WARNING, "cannot notify the service manager: %s", why);
+    return false;
 }
 
 /* ---- the pid file */
@@ -90,7 +92,7 @@ void service_ready(struct server *server, const char *status)
 
     server->service.heartbeat_ns = clock_monotonic_ns();
     snprintf(text, sizeof(text), "READY=1\nSTATUS=%s", status);
-    tell(text);
+    server->service.supervised = tell(text) && notify_wanted();
 }
 
 void service_reloading(struct server *server)
@@ -101,13 +103,13 @@ void service_reloading(struct server *server)
     snprintf(text, sizeof(text),
              "RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=reading the configuration again",
              (unsigned long long)clock_monotonic_ns() / 1000);
-    tell(text);
+    (void)tell(text);
 }
 
 void service_stopping(struct server *server)
 {
     (void)server;
-    tell("STOPPING=1\nSTATUS=stopping");
+    (void)tell("STOPPING=1\nSTATUS=stopping");
 }
 
 /* Whether each worker's loop has turned since this was last true. */
@@ -137,5 +139,5 @@ void service_heartbeat(struct server *server)
         !all_turned(server))
         return;
     service->heartbeat_ns = now_ns;
-    tell("WATCHDOG=1");
+    (void)tell("WATCHDOG=1");
 }

@@ -13,9 +13,10 @@
 struct server;
 
 struct service {
-    bool has_pidfile;      /* it was written */
-    uint64_t watchdog_us;  /* 0: nobody watches */
-    uint64_t heartbeat_ns; /* when the last one went out */
+    bool has_pidfile;        /* it was written */
+    uint64_t watchdog_us;    /* 0: nobody watches */
+    uint64_t heartbeat_ns;   /* when the last one went out */
+    _Atomic bool supervised; /* systemd was told that requests are answered; read by any thread */
 };
 
 /* Writes the pid file, once the server listens. False: it could not, which is logged. */

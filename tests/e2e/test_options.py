@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Flags, environment, file, CONFIG: one table serves them all."""
 import concurrent.futures
+import pathlib
 
 import pytest
 import redis
@@ -179,6 +180,10 @@ def test_includes_are_read_where_they_stand_and_patterns_in_their_order(tmp_path
         f"unixsocket {tmp_path}/s\n")
     with harness.background("main.conf", cwd=tmp_path, path=tmp_path / "s") as client:
         assert client.config_get("maxclients") == {"maxclients": "11"}
+        told = client.info("server")
+        assert told["config_file"] == f"{tmp_path}/main.conf"
+        assert told["executable"] == str(pathlib.Path(harness.BINARY).resolve())
+        assert told["process_supervised"] == "no"
         assert client.config_get("tcp-backlog") == {"tcp-backlog": "22"}
         assert client.config_get("timeout") == {"timeout": "33"}
 

@@ -56,6 +56,7 @@ def test_ready_reloading_and_stopping_are_told_in_order(start, manager, tmp_path
     server = start("--config", str(config), "--threads", "1", env={"NOTIFY_SOCKET": manager.name})
     ready = {"READY": "1", "STATUS": f"ready to accept connections on {server.path}"}
     assert manager.hear() == ready
+    assert server.client().info("server")["process_supervised"] == "systemd"
     last_us = 0
     for _ in range(2):
         server.signal(signal.SIGHUP)

@@ -8,7 +8,8 @@ from harness import command
 # What tools read and would miss: redis_exporter, redis-cli, dashboards.
 FIELDS = {
     "server": ["redis_version", "redis_mode", "os", "arch_bits", "process_id", "run_id", "tcp_port",
-               "uptime_in_seconds", "uptime_in_days", "hz", "config_file"],
+               "uptime_in_seconds", "uptime_in_days", "hz", "config_file", "executable",
+               "atomicvar_api"],
     "clients": ["connected_clients", "maxclients", "blocked_clients", "tracking_clients",
                 "watching_clients", "pubsub_clients"],
     "memory": ["used_memory", "used_memory_human", "used_memory_rss", "used_memory_peak",
