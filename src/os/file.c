@@ -153,11 +153,31 @@ static enum status put(char *path, const struct stat *like, const char *data, si
     return STATUS_OK;
 }
 
+static enum status make(const char *path, unsigned mode, const char *data, size_t size,
+                        const char **why)
+{
+    struct stat like = {.st_mode = mode, .st_uid = geteuid(), .st_gid = getegid()};
+    char copy[PATH_MAX];
+
+    if (strlen(path) >= sizeof(copy)) {
+        *why = strerror(ENAMETOOLONG);
+        return STATUS_SYSTEM;
+    }
+    return put(strcpy(copy, path), &like, data, size, why);
+}
+
+bool file_missing(const char *path)
+{
+    return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
 enum status file_replace(const char *path, const char *data, size_t size, const char **why)
 {
     char real[PATH_MAX];
     struct stat old;
 
+    if (file_missing(path))
+        return make(path, 0600, data, size, why);
     if (realpath(path, real) == NULL || stat(real, &old) != 0) {
         *why = strerror(errno);
         return STATUS_SYSTEM;
@@ -167,14 +187,7 @@ enum status file_replace(const char *path, const char *data, size_t size, const 
 
 enum status file_write(const char *path, const char *data, size_t size, const char **why)
 {
-    struct stat like = {.st_mode = 0644, .st_uid = geteuid(), .st_gid = getegid()};
-    char copy[PATH_MAX];
-
-    if (strlen(path) >= sizeof(copy)) {
-        *why = strerror(ENAMETOOLONG);
-        return STATUS_SYSTEM;
-    }
-    return put(strcpy(copy, path), &like, data, size, why);
+    return make(path, 0644, data, size, why);
 }
 
 enum status file_remove(const char *path, const char **why)

@@ -22,11 +22,14 @@ enum status file_read(const char *path, size_t size_max, char **out, size_t *out
 /* Replaces what a file holds: whoever looks, whenever this is interrupted, and after the machine
  * has failed, finds the old or the new whole. Writes another file beside it (the name and `.new`),
  * which takes its place with its permissions; a symbolic link goes on leading to it. On failure the
- * old one stays, unless all that failed was to make the new one durable. */
+ * old one stays, unless all that failed was to make the new one durable. One that is not there is
+ * made, for its owner alone to read. */
 enum status file_replace(const char *path, const char *data, size_t size, const char **why)
     MUST_USE;
 /* A new file that all may read, in the place of any that is there, by the same steps. */
 enum status file_write(const char *path, const char *data, size_t size, const char **why) MUST_USE;
+/* Whether there is nothing at the path. */
+bool file_missing(const char *path);
 /* One that is gone already is no failure. */
 enum status file_remove(const char *path, const char **why) MUST_USE;
 /* Visits, in alphabetical order, the files whose names fit a pattern of the shell; a path without

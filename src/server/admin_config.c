@@ -2,6 +2,7 @@
  *
  * CONFIG: the option table, read and written by clients.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -90,10 +91,6 @@ static bool read_pair(struct call *call, uint32_t pair, const struct option **op
             return false;
         }
     }
-    if (option->when != OPTION_LIVE) {
-        refuse(call, option, "can't set immutable config");
-        return false;
-    }
     struct bytes joined = {NULL, 0};
     if (option->kind == OPTION_OUTPUT_LIMITS) { /* those of classes that are not named stay */
         text = joined = options_text_with(&server_of(call)->options, option, text);
@@ -104,12 +101,36 @@ static bool read_pair(struct call *call, uint32_t pair, const struct option **op
     }
     bool good = option_parse(option, text, value, message);
     alloc_free((char *)(uintptr_t)joined.data);
+    if (option->when != OPTION_LIVE &&
+        !(good && options_hold(&server_of(call)->options, option, value))) {
+        if (good)
+            alloc_free(value->text);
+        good = false;
+        snprintf(message, sizeof(message), "can't set immutable config");
+    }
     if (!good) {
         refuse(call, option, message);
         return false;
     }
     options[pair] = option;
     return true;
+}
+
+/* Those that cannot change have the values they are set to, and are left alone. */
+static uint32_t keep_live(const struct option **options, struct option_value *values,
+                          uint32_t count)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (options[i]->when != OPTION_LIVE) {
+            alloc_free(values[i].text);
+            continue;
+        }
+        options[kept] = options[i];
+        values[kept++] = values[i];
+    }
+    return kept;
 }
 
 enum outcome admin_config_set(struct call *call)
@@ -133,6 +154,7 @@ enum outcome admin_config_set(struct call *call)
             alloc_free(values[--done].text);
         return OUTCOME_DONE;
     }
+    count = keep_live(options, values, count);
     if (!server_options_set(server, options, values, count, &failed, message)) {
         refuse(call, options[failed], message);
         return OUTCOME_DONE;

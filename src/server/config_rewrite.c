@@ -193,21 +193,23 @@ bool config_rewrite(struct options *options, const char *path, char *message)
     struct rewrite rewrite = {.options = options, .path = path, .message = message};
     struct buffer text;
     const char *why;
-    char *old;
-    size_t size;
+    char *old = NULL;
+    size_t size = 0;
 
-    if (file_read(path, CONFIG_FILE_SIZE_MAX, &old, &size, &why) != STATUS_OK) {
-        snprintf(message, OPTION_MESSAGE_SIZE, "%s", why);
+    if (!file_missing(path) &&
+        file_read(path, CONFIG_FILE_SIZE_MAX, &old, &size, &why) != STATUS_OK) {
+        snprintf(message, OPTION_MESSAGE_SIZE, "cannot read '%.300s': %s", path, why);
         return false;
     }
     buffer_init(&text, CONFIG_FILE_SIZE_MAX);
-    bool good = write_text(&rewrite, config_text_start(bytes_of(old, size)), &text);
+    bool good =
+        write_text(&rewrite, config_text_start(bytes_of(old != NULL ? old : "", size)), &text);
     if (good) {
         struct bytes result = buffer_bytes(&text);
 
         good = file_replace(path, result.data, result.size, &why) == STATUS_OK;
         if (!good)
-            snprintf(message, OPTION_MESSAGE_SIZE, "%s", why);
+            snprintf(message, OPTION_MESSAGE_SIZE, "cannot write '%.300s': %s", path, why);
     }
     buffer_deinit(&text);
     alloc_free(old);

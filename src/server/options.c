@@ -394,6 +394,17 @@ bool options_equal(struct options *a, struct options *b, const struct option *op
     return atomic_load(number_field(a, option)) == atomic_load(number_field(b, option));
 }
 
+bool options_hold(struct options *options, const struct option *option,
+                  const struct option_value *value)
+{
+    if (!is_text(option))
+        return atomic_load(number_field(options, option)) == value->number;
+    lock_acquire(&options->lock);
+    bool same = strcmp(*text_field(options, option), value->text) == 0;
+    lock_release(&options->lock);
+    return same;
+}
+
 char *options_show(struct options *options, const struct option *option)
 {
     char number[64];

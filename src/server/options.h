@@ -113,6 +113,9 @@ struct option_value options_exchange(struct options *options, const struct optio
                                      struct option_value value);
 /* Whether the option has the same value in both. Not for two threads that set options. */
 bool options_equal(struct options *a, struct options *b, const struct option *option);
+/* Whether the option has this value. */
+bool options_hold(struct options *options, const struct option *option,
+                  const struct option_value *value);
 /* False: memory is out. */
 bool options_copy(struct options *options, const struct option *option, struct option_value *out);
 /* The value as CONFIG GET shows it; the caller frees it. NULL: memory is out. */
