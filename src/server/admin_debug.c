@@ -3,6 +3,7 @@
  * DEBUG: what test suites of others ask for, where enable-debug-command lets them.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/number.h"
 #include "command/call.h"
@@ -14,7 +15,7 @@
 #include "server/session.h"
 #include "wire/resp_sample.h"
 
-enum { SLEEP_S_MAX = 3600 };
+enum { SLEEP_S_MAX = 3600, ERROR_SIZE_MAX = 512 };
 
 static bool debug_allowed(struct call *call)
 {
@@ -44,10 +45,26 @@ enum outcome admin_debug_sleep(struct call *call)
     return call_status(call, STATUS_OK);
 }
 
+/* The first word is the code. */
 enum outcome admin_debug_error(struct call *call)
 {
-    if (debug_allowed(call))
-        reply_errorf(call->reply, "ERR", "%.*s", (int)call->argv[2].size, call->argv[2].data);
+    char line[ERROR_SIZE_MAX + 1];
+    size_t size = call->argv[2].size < ERROR_SIZE_MAX ? call->argv[2].size : ERROR_SIZE_MAX;
+
+    if (!debug_allowed(call))
+        return OUTCOME_DONE;
+    for (size_t i = 0; i < size; i++) {
+        char c = call->argv[2].data[i];
+
+        line[i] = c;
+        if (c == '\r' || c == '\n' || c == '\0')
+            line[i] = ' ';
+    }
+    line[size] = '\0';
+    size_t code_size = strcspn(line, " ");
+    bool has_text = line[code_size] != '\0';
+    line[code_size] = '\0';
+    reply_error(call->reply, line, bytes_of_text(line + code_size + has_text));
     return OUTCOME_DONE;
 }
 

@@ -184,7 +184,7 @@ static void resp_error(struct reply *reply, const char *code, struct bytes text)
     reply->errored = true;
     sink_write(reply->sink, "-", 1);
     sink_write_bytes(reply->sink, bytes_of_text(code));
-    sink_write(reply->sink, " ", 1);
+    sink_write(reply->sink, " ", text.size > 0);
     sink_write_bytes(reply->sink, text);
     write_end(reply->sink);
 }

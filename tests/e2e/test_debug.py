@@ -152,3 +152,15 @@ def test_every_debug_subcommand_is_refused_unless_allowed(server):
         with pytest.raises(ResponseError, match="DEBUG command not allowed"):
             client.execute_command("DEBUG", *words)
     assert client.execute_command("DEBUG", "HELP")
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("words, answer", [
+    (b"FOO bar baz", b"-FOO bar baz"), (b"FOO", b"-FOO"), (b"ERR a\r\n+OK\0", b"-ERR a  +OK "),
+    (b"A" * 600, b"-" + b"A" * 512)])
+def test_debug_error_answers_the_error_that_it_is_given(start, words, answer):
+    raw = start("--enable-debug-command", "local").raw()
+    assert raw.ask("DEBUG", "ERROR", words) == answer
+    assert raw.ask("PING") == b"+PONG"
+    if b"FOO" in words:
+        assert b"errorstat_FOO:count=1" in raw.ask_lines("INFO", "errorstats")
