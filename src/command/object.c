@@ -66,9 +66,7 @@ static enum outcome refuse(struct call *call, const char *why)
 
 enum outcome object_freq(struct call *call)
 {
-    return refuse(call, "An LFU maxmemory policy is not selected, access frequency not tracked. "
-                        "Please note that when switching between policies at runtime LRU "
-                        "and LFU data will take some time to adjust.");
+    return refuse(call, "access frequency not tracked");
 }
 
 enum outcome object_idletime(struct call *call)
