@@ -10,6 +10,7 @@
 
 #include "command/client.h"
 #include "command/command.h"
+#include "command/item.h"
 #include "engine/lockset.h"
 
 /* Keys whose hashes the dispatcher keeps from choosing the locks; those behind are hashed again. */

@@ -44,6 +44,7 @@ enum command_flag {
     COMMAND_UNLOCKED = 1 << 9, /* locks for itself in short spans unless inside EXEC (SCAN, KEYS) */
     COMMAND_EXECUTES = 1 << 10, /* runs under the locks of all queued requests (EXEC) */
     COMMAND_PARENT = 1 << 11,   /* has subcommands; set by command_table_add, not by rows */
+    COMMAND_ITEM = 1 << 12,     /* only for requests with terms (command/item.h) */
     COMMAND_SUB = 1 << 15,      /* of the nearest row above that is none; set by SUBCOMMAND */
 };
 
@@ -62,8 +63,9 @@ struct call {
     const struct command *command;
     uint32_t argc;
     struct bytes *argv;
-    struct blob **blobs; /* see struct request */
-    uint64_t hash;       /* of the first key */
+    struct blob **blobs;            /* see struct request */
+    uint64_t hash;                  /* of the first key */
+    const struct item_terms *terms; /* of COMMAND_ITEM rows */
     struct access access;
     struct client *client;
     struct reply *reply;
@@ -131,6 +133,12 @@ struct bytes command_full_name(const struct command *command, char out[COMMAND_F
 const struct command *command_find_full(struct bytes name);
 uint32_t command_count(void);
 const struct command *command_at(uint32_t index);
+
+/* Whether clients can ask for it by name. */
+static inline bool command_has_name(const struct command *command)
+{
+    return (command->flags & COMMAND_ITEM) == 0;
+}
 
 static inline bool command_arity_ok(const struct command *command, uint32_t argc)
 {

@@ -40,8 +40,12 @@ static inline bool has_key(const struct request *request)
 void dispatch_prepare(const struct client *client, struct request *request)
 {
     const struct command *command = command_find(request->argv[0]);
-    if (command != NULL && UNLIKELY(command->flags & COMMAND_PARENT) && request->argc > 1)
-        command = command_find_sub(command, request->argv[1]);
+    if (command != NULL && UNLIKELY(command->flags & (COMMAND_PARENT | COMMAND_ITEM))) {
+        if (command->flags & COMMAND_ITEM)
+            command = request->terms != NULL ? command : NULL;
+        else if (request->argc > 1)
+            command = command_find_sub(command, request->argv[1]);
+    }
     request->command = command;
     if (has_key(request))
         request->hash = key_of(client->hash_seed, request->argv[command->key_first]).hash;
@@ -320,6 +324,7 @@ enum dispatched dispatch_run(struct client *client, struct request *request, int
     call.argc = request->argc;
     call.argv = request->argv;
     call.blobs = request->blobs;
+    call.terms = request->terms;
     call.hash = request->hash;
     call.access = client_access(client, now_ms);
     call.client = client;

@@ -19,7 +19,9 @@
 
 struct command;
 struct error_counts;
+struct item;
 struct reply;
+struct request;
 
 struct reply_ops {
     void (*ok)(struct reply *reply);                           /* done, nothing to tell */
@@ -37,6 +39,8 @@ struct reply_ops {
     void (*list)(struct reply *reply, uint64_t count); /* `count` replies follow */
     void (*set)(struct reply *reply, uint64_t count);  /* likewise, order means nothing */
     void (*map)(struct reply *reply, uint64_t count);  /* `count` pairs follow */
+    /* See command/item.h. NULL in tables of those that never send terms. */
+    void (*item)(struct reply *reply, const struct item *item);
     /* `code` as in statuses.def; `text` without line breaks. Sets `errored`. Called by reply_error
      * only. */
     void (*error)(struct reply *reply, const char *code, struct bytes text);
@@ -45,8 +49,11 @@ struct reply_ops {
 struct reply {
     const struct reply_ops *ops;
     struct sink *sink;
-    uint32_t version;            /* of the protocol, where it has several (RESP: 2 or 3) */
-    bool errored;                /* an error was emitted since the flag was last cleared */
+    uint32_t version; /* of the protocol, where it has several (RESP: 2 or 3) */
+    bool errored;     /* an error was emitted since the flag was last cleared */
+    /* --- for wires whose answers depend on what was asked */
+    const struct request *request; /* the one that is being answered; NULL: none */
+    uint64_t index, left; /* in the list that is being emitted: next element, how many to come */
     struct error_counts *errors; /* where errors are counted, or NULL */
 };
 

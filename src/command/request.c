@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "command/item.h"
 #include "engine/blob.h"
 
 void request_release_blobs(struct blob **blobs, uint32_t argc)
@@ -26,10 +27,12 @@ static bool in_blob(const struct request *request, uint32_t index)
     return request->blobs != NULL && request->blobs[index] != NULL;
 }
 
+/* Of what lies between the copy and its bytes: the arguments, their blobs, the terms. */
 static size_t arrays_size(const struct request *request)
 {
     return request->argc *
-           (sizeof(struct bytes) + (request->blobs != NULL ? sizeof(struct blob *) : 0));
+               (sizeof(struct bytes) + (request->blobs != NULL ? sizeof(struct blob *) : 0)) +
+           (request->terms != NULL ? sizeof(*request->terms) : 0);
 }
 
 /* Without what lies in blobs. */
@@ -61,6 +64,10 @@ struct request_copy *request_copy(struct request *request)
     if (request->blobs != NULL)
         copy->request.blobs = (struct blob **)(copy->request.argv + request->argc);
     char *at = (char *)(copy + 1) + arrays_size(request);
+    if (request->terms != NULL) {
+        copy->request.terms = (struct item_terms *)(void *)(at - sizeof(*request->terms));
+        *copy->request.terms = *request->terms;
+    }
     for (uint32_t i = 0; i < request->argc; i++) {
         struct bytes argument = request->argv[i];
         if (request->blobs != NULL)

@@ -6,6 +6,7 @@
 #ifndef LARDER_COMMAND_REQUEST_H
 #define LARDER_COMMAND_REQUEST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@
 
 struct blob;
 struct command;
+struct item_terms;
 
 struct request {
     const struct command *command; /* NULL: unknown; argv[0] is its name as given */
@@ -21,6 +23,9 @@ struct request {
     /* NULL, or one per argument: the blob an argument was received into, or NULL. A handler that
      * keeps a blob sets the element to NULL; the owner of the request releases the rest. */
     struct blob **blobs;
+    /* How a COMMAND_ITEM row is to be carried out; NULL: argv[0] names a command for everybody. */
+    struct item_terms *terms;
+    bool last;     /* the connection is to be closed once this is answered */
     uint64_t hash; /* of the first key; valid when command->key_first != 0 and arity is right */
 };
 

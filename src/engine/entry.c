@@ -37,7 +37,10 @@ struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, i
         form |= KEY_LONG;
         key_size = sizeof key_blob;
     }
-    size_t size = sizeof(struct entry) + key_size + entry_expiry_size(form);
+    size_t traits_at = sizeof(struct entry) + key_size + entry_expiry_size(form);
+    size_t block_size = traits_size(plan->traits, traits_at);
+    form |= block_size != 0 ? HAS_TRAITS : 0;
+    size_t size = traits_at + block_size;
     if (plan->form != FORM_STRING && plan->form != FORM_EDIT)
         size = (size + 7) & ~(size_t)7;
     size += plan->room;
@@ -71,6 +74,8 @@ struct entry *entry_create(struct shard *shard, const struct entry_plan *plan, i
     } else if (form & EXPIRY_LONG) {
         memcpy(expiry, &plan->expires_ms, EXPIRY_LONG_SIZE);
     }
+    if (block_size != 0)
+        traits_write((char *)entry + traits_at, plan->traits);
     if (plan->expires_ms != 0) {
         struct slab *slab = slab_of(entry);
         slab_due_set(&shard->heap, slab, slab_object_index(slab, entry),

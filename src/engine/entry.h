@@ -2,10 +2,10 @@
  *
  * An entry: one key with its value, in one allocation.
  *
- *   header (8 bytes) | key | expiry (0, 5 or 8) | value
+ *   header (8 bytes) | key | expiry (0, 5 or 8) | traits (engine/traits.h) | value
  *
- * The key comes first, at a fixed place, since every lookup compares it. What follows the expiry
- * depends on the form:
+ * The key comes first, at a fixed place, since every lookup compares it. What comes last depends on
+ * the form:
  *   FORM_STRING   the value's bytes; never changes once published
  *   FORM_INTEGER  padding to 8, then the number in one atomic cell that changes in place
  *   FORM_BLOB     padding to 8, then a pointer to the blob, which the entry holds
@@ -15,9 +15,9 @@
  * A key longer than KEY_SHORT_MAX lies in a blob of its own, and the entry has a pointer to it in
  * the key's place, so that every entry fits a slab.
  *
- * Everything but the mark, the cell, and the size of the two EDIT forms is immutable after
- * publication. Readers look at `form` first, and touch nothing else of an EDIT form without the
- * lock.
+ * Everything but the mark, the cell, what changes of the traits, and the size of the two EDIT forms
+ * is immutable after publication. Readers look at `form` first, and touch nothing else of an EDIT
+ * form without the lock.
  */
 #ifndef LARDER_ENGINE_ENTRY_H
 #define LARDER_ENGINE_ENTRY_H
@@ -30,6 +30,7 @@
 #include "base/bytes.h"
 #include "engine/blob.h"
 #include "engine/slab.h"
+#include "engine/traits.h"
 
 enum entry_form {
     FORM_STRING,
@@ -41,12 +42,13 @@ enum entry_form {
     EXPIRY_SHORT = 1 << 3, /* 40 bits of ms after the engine's start */
     EXPIRY_LONG = 1 << 4,  /* 64 bits of ms since 1970 */
     KEY_LONG = 1 << 5,     /* a pointer to the key's blob stands in the key's place */
+    HAS_TRAITS = 1 << 6,
 };
 
 enum { KEY_SHORT_MAX = 4095, EXPIRY_SHORT_SIZE = 5, EXPIRY_LONG_SIZE = 8 };
 
 struct entry {
-    _Atomic uint8_t mark;    /* for the eviction policy: the one byte readers may write */
+    _Atomic uint8_t mark;    /* 1 once it was read */
     uint8_t form;            /* enum entry_form and its flags */
     uint16_t key_size_table; /* key size << 4 | table number */
     uint32_t value_size;
@@ -113,11 +115,18 @@ static inline int64_t entry_expires_ms(const struct entry *entry, int64_t start_
     return expires_ms;
 }
 
+/* The block of traits; valid where HAS_TRAITS is. */
+static inline char *entry_traits(const struct entry *entry)
+{
+    return (char *)(uintptr_t)entry->rest + entry_key_room(entry) + entry_expiry_size(entry->form);
+}
+
 /* Where the value (or the cell, or the blob's pointer) begins. */
 static inline char *entry_tail(const struct entry *entry)
 {
-    char *tail =
-        (char *)(uintptr_t)entry->rest + entry_key_room(entry) + entry_expiry_size(entry->form);
+    char *tail = entry_traits(entry);
+    if (__builtin_expect((entry->form & HAS_TRAITS) != 0, 0))
+        tail += traits_size_at(tail);
     uint8_t form = entry->form & FORM_MASK;
     if (form == FORM_STRING || form == FORM_EDIT)
         return tail;
@@ -160,10 +169,11 @@ struct shard;
 
 struct entry_plan {
     struct bytes key;
-    struct blob *key_blob; /* a long key that already lies in a blob, or NULL */
-    uint32_t table;        /* its number */
-    int64_t expires_ms;    /* 0: never */
-    uint8_t form;          /* without flags */
+    struct blob *key_blob;       /* a long key that already lies in a blob, or NULL */
+    uint32_t table;              /* its number */
+    const struct traits *traits; /* NULL: none */
+    int64_t expires_ms;          /* 0: never */
+    uint8_t form;                /* without flags */
     size_t value_size;
     size_t room; /* bytes to reserve behind the key: value_size, 8, or more for FORM_EDIT */
     enum limit limit;

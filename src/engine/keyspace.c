@@ -30,7 +30,7 @@ static __attribute__((noinline)) bool fill_unusual(struct value *out, const stru
                                                    bool locked)
 {
     switch (entry->form & FORM_MASK) {
-    case FORM_STRING: /* with a long key */
+    case FORM_STRING: /* with a long key, or traits */
         out->data = entry_tail(entry);
         out->size = entry->value_size;
         return true;
@@ -60,18 +60,41 @@ static __attribute__((noinline)) bool fill_unusual(struct value *out, const stru
 }
 
 /* Fills `out` from an entry; false when it may only be read under the lock. */
-static inline bool value_fill(struct value *out, const struct entry *entry, bool locked)
+static inline bool value_fill(struct value *out, struct entry *entry, bool locked)
 {
     out->blob = NULL;
     out->is_integer = false;
     out->in_place = false;
     out->type = VALUE_STRING;
-    if (__builtin_expect((entry->form & (FORM_MASK | KEY_LONG)) != FORM_STRING, 0))
+    out->entry = entry;
+    out->read_before = atomic_load_explicit(&entry->mark, memory_order_relaxed) != 0;
+    if (__builtin_expect((entry->form & (FORM_MASK | KEY_LONG | HAS_TRAITS)) != FORM_STRING, 0))
         return fill_unusual(out, entry, locked);
     out->data =
         entry->rest + ((uint32_t)entry->key_size_table >> 4) + entry_expiry_size(entry->form);
     out->size = entry->value_size;
     return true;
+}
+
+static inline void set_mark(struct entry *entry)
+{
+    if (atomic_load_explicit(&entry->mark, memory_order_relaxed) == 0)
+        atomic_store_explicit(&entry->mark, 1, memory_order_relaxed);
+}
+
+void keyspace_traits(const struct value *value, struct traits *out)
+{
+    if (value->entry->form & HAS_TRAITS)
+        traits_read(entry_traits(value->entry), out);
+    else
+        *out = (struct traits){.kinds = 0};
+}
+
+void keyspace_note_read(const struct access *access, const struct value *value)
+{
+    set_mark(value->entry);
+    if (value->entry->form & HAS_TRAITS)
+        traits_read_time_set(entry_traits(value->entry), (uint32_t)(access->now_ms / 1000));
 }
 
 static inline bool expired(const struct entry *entry, const struct access *access, int64_t *at)
@@ -157,7 +180,7 @@ bool keyspace_find_fast(const struct access *access, const char *key_data, size_
     if (!slot_tagged(slot, hash))
         return false;
     ENGINE_PAUSE(PAUSE_SLOT_READ);
-    const struct entry *entry = slot_entry(slot);
+    struct entry *entry = slot_entry(slot);
     if ((uint32_t)entry->key_size_table >> 4 != key_size ||
         !memory_equal_short(entry->rest, key_data, key_size))
         return false;
@@ -178,9 +201,11 @@ bool keyspace_find_fast(const struct access *access, const char *key_data, size_
     out->is_integer = false;
     out->in_place = false;
     out->type = VALUE_STRING;
+    out->entry = entry;
     ENGINE_PAUSE(PAUSE_VALUE_READ);
     if (!unmarked_since(shard, marks))
         return false;
+    set_mark(entry);
     counter_add(&access->thread->hits, 1);
     return true;
 }
@@ -270,6 +295,8 @@ bool keyspace_footprint(struct access *access, const struct key *key, struct foo
 enum find keyspace_find_slow(struct access *access, const struct key *key, struct value *out)
 {
     enum find found = keyspace_peek(access, key, out);
+    if (found == FIND_FOUND)
+        keyspace_note_read(access, out);
     if (found != FIND_LOCK)
         keyspace_count_reads(access, found == FIND_FOUND, found == FIND_MISSING);
     return found;
@@ -318,10 +345,12 @@ static bool is_integer_text(struct bytes value, int64_t *out)
 }
 
 static struct entry *build_integer(struct shard *shard, const struct access *access,
-                                   struct bytes key, int64_t expires_ms, int64_t number)
+                                   struct bytes key, int64_t expires_ms,
+                                   const struct traits *traits, int64_t number)
 {
     struct entry_plan plan = {.key = key,
                               .table = shard->table_of[access->db],
+                              .traits = traits,
                               .expires_ms = expires_ms,
                               .form = FORM_INTEGER,
                               .value_size = 8,
@@ -334,11 +363,12 @@ static struct entry *build_integer(struct shard *shard, const struct access *acc
 
 /* Takes over the hold on `blob`, on failure too. */
 static struct entry *build_blob(struct shard *shard, const struct access *access, struct bytes key,
-                                int64_t expires_ms, struct blob *blob, enum entry_form form,
-                                size_t size)
+                                int64_t expires_ms, const struct traits *traits, struct blob *blob,
+                                enum entry_form form, size_t size)
 {
     struct entry_plan plan = {.key = key,
                               .table = shard->table_of[access->db],
+                              .traits = traits,
                               .expires_ms = expires_ms,
                               .form = (uint8_t)form,
                               .value_size = size,
@@ -354,7 +384,8 @@ static struct entry *build_blob(struct shard *shard, const struct access *access
 
 /* An entry for a value in the form that suits it. Takes over the hold on `blob`, on failure too. */
 static struct entry *build_value(struct shard *shard, const struct access *access, struct bytes key,
-                                 struct bytes value, int64_t expires_ms, struct blob *blob)
+                                 struct bytes value, int64_t expires_ms,
+                                 const struct traits *traits, struct blob *blob)
 {
     if (value.size >= BLOB_VALUE_SIZE_MIN) {
         if (blob == NULL) {
@@ -363,15 +394,16 @@ static struct entry *build_value(struct shard *shard, const struct access *acces
                 return NULL;
             memcpy(blob_data(blob), value.data, value.size);
         }
-        return build_blob(shard, access, key, expires_ms, blob, FORM_BLOB, value.size);
+        return build_blob(shard, access, key, expires_ms, traits, blob, FORM_BLOB, value.size);
     }
     int64_t number;
     struct entry *entry;
     if (is_integer_text(value, &number)) {
-        entry = build_integer(shard, access, key, expires_ms, number);
+        entry = build_integer(shard, access, key, expires_ms, traits, number);
     } else {
         struct entry_plan plan = {.key = key,
                                   .table = shard->table_of[access->db],
+                                  .traits = traits,
                                   .expires_ms = expires_ms,
                                   .form = FORM_STRING,
                                   .value_size = value.size,
@@ -385,16 +417,37 @@ static struct entry *build_value(struct shard *shard, const struct access *acces
     return entry;
 }
 
-/* The same value under another key or with another expiry. A blob is shared, not copied. */
+/* What the entry says of itself, in `out`; NULL: nothing. */
+static const struct traits *traits_of(const struct entry *entry, struct traits *out)
+{
+    if (entry == NULL || (entry->form & HAS_TRAITS) == 0)
+        return NULL;
+    traits_read(entry_traits(entry), out);
+    return out;
+}
+
+/* What another value of the same key says of itself: all but what told of the old value. */
+static const struct traits *traits_kept(const struct entry *entry, struct traits *out)
+{
+    if (traits_of(entry, out) == NULL)
+        return NULL;
+    out->kinds &= (uint8_t) ~(TRAIT_VERSION | TRAIT_STATE);
+    out->state = 0;
+    return out;
+}
+
+/* The same value under another key or with another expiry or other traits. A blob is shared, not
+ * copied. */
 static struct entry *build_clone(struct shard *shard, const struct access *access,
                                  const struct entry *old, struct bytes key, struct blob *key_blob,
-                                 int64_t expires_ms, enum limit limit)
+                                 int64_t expires_ms, const struct traits *traits, enum limit limit)
 {
     uint8_t form = old->form & FORM_MASK;
     size_t room = form == FORM_STRING || form == FORM_EDIT ? old->value_size : 8;
     struct entry_plan plan = {.key = key,
                               .key_blob = key_blob,
                               .table = shard->table_of[access->db],
+                              .traits = traits,
                               .expires_ms = expires_ms,
                               .form = form,
                               .value_size = old->value_size,
@@ -409,6 +462,7 @@ static struct entry *build_clone(struct shard *shard, const struct access *acces
         memcpy(entry_tail(entry), entry_tail(old), room);
     if (form == FORM_BLOB || form == FORM_EDIT_BLOB)
         blob_hold(entry_blob(entry));
+    atomic_init(&entry->mark, atomic_load_explicit(&old->mark, memory_order_relaxed));
     return entry;
 }
 
@@ -448,8 +502,17 @@ static bool holds_integer(const struct entry *entry)
     return entry != NULL && (entry->form & FORM_MASK) == FORM_INTEGER;
 }
 
-enum status keyspace_set(struct access *access, const struct key *key, struct bytes value,
-                         int64_t expires_ms, struct blob *blob)
+uint64_t keyspace_next_version(struct access *access, const struct key *key)
+{
+    uint64_t position;
+    struct shard *shard = shard_of(access->engine, key->hash, &position);
+    ENSURE(access->locked);
+    return ++shard->versions * access->engine->shard_count +
+           (uint64_t)(shard - access->engine->shards);
+}
+
+static inline enum status set(struct access *access, const struct key *key, struct bytes value,
+                              int64_t expires_ms, const struct traits *traits, struct blob *blob)
 {
     uint64_t position;
     struct shard *shard = shard_of(access->engine, key->hash, &position);
@@ -460,7 +523,7 @@ enum status keyspace_set(struct access *access, const struct key *key, struct by
     bool ahead = !integer && (expires_ms == EXPIRES_NEVER || expires_ms > access->now_ms);
     if (ahead) {
         keyspace_prefetch_entry(access, key->hash);
-        entry = build_value(shard, access, key->bytes, value, expires_ms, blob);
+        entry = build_value(shard, access, key->bytes, value, expires_ms, traits, blob);
         if (entry == NULL)
             return STATUS_NO_MEMORY;
     }
@@ -480,12 +543,25 @@ enum status keyspace_set(struct access *access, const struct key *key, struct by
             blob_release(blob);
         return STATUS_OK;
     }
-    if (holds_integer(target.entry) && expires_ms == present_ms && integer) {
+    if (holds_integer(target.entry) && expires_ms == present_ms && integer && traits == NULL &&
+        (target.entry->form & HAS_TRAITS) == 0) {
         store_cell(access, key, &target, number);
         return STATUS_OK;
     }
     return publish(access, key, &target,
-                   build_value(shard, access, key->bytes, value, expires_ms, blob));
+                   build_value(shard, access, key->bytes, value, expires_ms, traits, blob));
+}
+
+enum status keyspace_set(struct access *access, const struct key *key, struct bytes value,
+                         int64_t expires_ms, struct blob *blob)
+{
+    return set(access, key, value, expires_ms, NULL, blob);
+}
+
+enum status keyspace_set_with(struct access *access, const struct key *key, struct bytes value,
+                              int64_t expires_ms, const struct traits *traits, struct blob *blob)
+{
+    return set(access, key, value, expires_ms, traits, blob);
 }
 
 enum status keyspace_set_many(struct access *access, const struct key *keys,
@@ -507,7 +583,7 @@ enum status keyspace_set_many(struct access *access, const struct key *keys,
         }
         find_target(access, &keys[i], &target);
         entries[i] =
-            build_value(target.shard, access, keys[i].bytes, values[i], EXPIRES_NEVER, blob);
+            build_value(target.shard, access, keys[i].bytes, values[i], EXPIRES_NEVER, NULL, blob);
         if (entries[i] == NULL)
             status = STATUS_NO_MEMORY;
         else if (target.entry == NULL)
@@ -538,7 +614,10 @@ enum status keyspace_set_integer(struct access *access, const struct key *key, i
 {
     struct target target;
     find_target(access, key, &target);
-    if (holds_integer(target.entry)) {
+    struct traits traits;
+    const struct traits *present = traits_of(target.entry, &traits);
+    if (holds_integer(target.entry) &&
+        (present == NULL || (present->kinds & (TRAIT_VERSION | TRAIT_STATE)) == 0)) {
         store_cell(access, key, &target, value);
         return STATUS_OK;
     }
@@ -546,7 +625,8 @@ enum status keyspace_set_integer(struct access *access, const struct key *key, i
                              ? entry_expires_ms(target.entry, access->engine->start_ms)
                              : EXPIRES_NEVER;
     return publish(access, key, &target,
-                   build_integer(target.shard, access, key->bytes, expires_ms, value));
+                   build_integer(target.shard, access, key->bytes, expires_ms,
+                                 traits_kept(target.entry, &traits), value));
 }
 
 /* Room for growth, so that a run of appends copies each byte a bounded number of times. */
@@ -557,13 +637,15 @@ static size_t edit_room(size_t size)
 }
 
 static struct entry *build_edit(struct shard *shard, const struct access *access, struct bytes key,
-                                int64_t expires_ms, struct bytes content, size_t size, size_t room)
+                                int64_t expires_ms, const struct traits *traits,
+                                struct bytes content, size_t size, size_t room)
 {
     struct entry *entry;
     char *into;
     if (room < BLOB_VALUE_SIZE_MIN) {
         struct entry_plan plan = {.key = key,
                                   .table = shard->table_of[access->db],
+                                  .traits = traits,
                                   .expires_ms = expires_ms,
                                   .form = FORM_EDIT,
                                   .value_size = size,
@@ -577,7 +659,7 @@ static struct entry *build_edit(struct shard *shard, const struct access *access
         if (blob == NULL)
             return NULL;
         into = blob_data(blob);
-        entry = build_blob(shard, access, key, expires_ms, blob, FORM_EDIT_BLOB, size);
+        entry = build_blob(shard, access, key, expires_ms, traits, blob, FORM_EDIT_BLOB, size);
         if (entry == NULL)
             return NULL;
     }
@@ -593,6 +675,7 @@ enum status keyspace_edit(struct access *access, const struct key *key, size_t s
     find_target(access, key, &target);
     struct entry *entry = target.entry;
     struct value value = {.size = 0};
+    struct traits traits;
     int64_t expires_ms = EXPIRES_NEVER;
     size_t room = size;
     if (entry != NULL) {
@@ -601,10 +684,11 @@ enum status keyspace_edit(struct access *access, const struct key *key, size_t s
         uint8_t form = entry->form & FORM_MASK;
         if (size < value.size)
             size = value.size;
-        bool in_place = (form == FORM_EDIT && entry_room(entry) >= size) ||
-                        (form == FORM_EDIT_BLOB && blob_size(value.blob) >= size &&
-                         !blob_is_shared(value.blob));
-        if (in_place) {
+        const struct traits *present = traits_of(entry, &traits);
+        bool fits = (form == FORM_EDIT && entry_room(entry) >= size) ||
+                    (form == FORM_EDIT_BLOB && blob_size(value.blob) >= size &&
+                     !blob_is_shared(value.blob));
+        if (fits && (present == NULL || (present->kinds & (TRAIT_VERSION | TRAIT_STATE)) == 0)) {
             char *data = (char *)(uintptr_t)value.data;
             memset(data + value.size, 0, size - value.size);
             entry->value_size = (uint32_t)size;
@@ -615,8 +699,8 @@ enum status keyspace_edit(struct access *access, const struct key *key, size_t s
         room = edit_room(size);
     }
     struct bytes content = bytes_of(value.data, value.size);
-    struct entry *edit =
-        build_edit(target.shard, access, key->bytes, expires_ms, content, size, room);
+    struct entry *edit = build_edit(target.shard, access, key->bytes, expires_ms,
+                                    traits_kept(entry, &traits), content, size, room);
     enum status status = publish(access, key, &target, edit);
     if (status != STATUS_OK)
         return status;
@@ -653,9 +737,34 @@ enum status keyspace_set_expiry(struct access *access, const struct key *key, in
         watch_table_touch(target.shard, access->db, key->bytes, key->hash);
         return STATUS_OK;
     }
+    struct traits traits;
     return publish(access, key, &target,
                    build_clone(target.shard, access, target.entry, key->bytes,
-                               key_blob_of(target.entry), expires_ms, LIMIT_PASSED));
+                               key_blob_of(target.entry), expires_ms,
+                               traits_of(target.entry, &traits), LIMIT_PASSED));
+}
+
+enum status keyspace_set_traits(struct access *access, const struct key *key, int64_t expires_ms,
+                                const struct traits *traits)
+{
+    struct target target;
+    find_target(access, key, &target);
+    ENSURE(target.entry != NULL);
+    if (expires_ms != EXPIRES_NEVER && expires_ms <= access->now_ms) {
+        remove_target(access, key, &target);
+        return STATUS_OK;
+    }
+    return publish(access, key, &target,
+                   build_clone(target.shard, access, target.entry, key->bytes,
+                               key_blob_of(target.entry), expires_ms, traits, LIMIT_PASSED));
+}
+
+void keyspace_set_state(struct access *access, const struct key *key, uint8_t state)
+{
+    struct target target;
+    find_target(access, key, &target);
+    ENSURE(target.entry != NULL && (target.entry->form & HAS_TRAITS) != 0);
+    traits_state_set(entry_traits(target.entry), state);
 }
 
 /* The same value and expiry at `to`, replacing what is there. */
@@ -665,9 +774,10 @@ static enum status put_clone(struct access *access, const struct key *to,
     struct target target;
     find_target(access, to, &target);
     int64_t expires_ms = entry_expires_ms(source, access->engine->start_ms);
-    return publish(
-        access, to, &target,
-        build_clone(target.shard, access, source, to->bytes, key_blob, expires_ms, limit));
+    struct traits traits;
+    return publish(access, to, &target,
+                   build_clone(target.shard, access, source, to->bytes, key_blob, expires_ms,
+                               traits_of(source, &traits), limit));
 }
 
 enum status keyspace_rename(struct access *access, const struct key *from, const struct key *to)

@@ -26,6 +26,7 @@
 #include "base/status.h"
 #include "engine/blob.h"
 #include "engine/engine.h"
+#include "engine/traits.h"
 
 enum { VALUE_SIZE_MAX = 512 * 1024 * 1024, KEY_SIZE_MAX = 512 * 1024 * 1024 };
 
@@ -65,11 +66,13 @@ struct value {
     const char *data;
     size_t size;
     int64_t expires_ms;
-    struct blob *blob; /* the value lies in this blob (blob_hold keeps it), or NULL */
-    int64_t integer;   /* valid when is_integer */
-    bool is_integer;   /* stored as a number; data is its decimal form */
-    bool in_place;     /* kept in a form that changes in place (APPEND, SETRANGE) */
-    uint8_t type;      /* enum value_type */
+    struct blob *blob;   /* the value lies in this blob (blob_hold keeps it), or NULL */
+    int64_t integer;     /* valid when is_integer */
+    bool is_integer;     /* stored as a number; data is its decimal form */
+    bool in_place;       /* kept in a form that changes in place (APPEND, SETRANGE) */
+    uint8_t type;        /* enum value_type */
+    bool read_before;    /* somebody has read it already; not filled in by keyspace_find */
+    struct entry *entry; /* for keyspace_traits and keyspace_note_read */
     char digits[24];
 };
 
@@ -79,6 +82,10 @@ static inline enum find keyspace_find(struct access *access, const struct key *k
                                       struct value *out);
 /* The same, but counts neither a hit nor a miss. */
 enum find keyspace_peek(struct access *access, const struct key *key, struct value *out);
+/* What the entry says of itself (kinds 0: nothing); `type` is valid as long as the value. */
+void keyspace_traits(const struct value *value, struct traits *out);
+/* What keyspace_find does by itself: the value was given to somebody. */
+void keyspace_note_read(const struct access *access, const struct value *value);
 /* Where an entry lies, and what it takes of memory: its object in a slab with its deadline there,
  * its slot in the table, and the pages of a big value, which copies may share, and of a long key.
  * Locked access. False: missing. */
@@ -114,16 +121,24 @@ void keyspace_prefetch_entry(const struct access *access, uint64_t hash);
  * failure too. */
 enum status keyspace_set(struct access *access, const struct key *key, struct bytes value,
                          int64_t expires_ms, struct blob *blob) MUST_USE;
+/* The same, with traits (NULL: none). */
+enum status keyspace_set_with(struct access *access, const struct key *key, struct bytes value,
+                              int64_t expires_ms, const struct traits *traits, struct blob *blob)
+    MUST_USE;
+/* A version that no entry has had; under the lock of the key. */
+uint64_t keyspace_next_version(struct access *access, const struct key *key);
 /* All of them or none, expiry removed. A key given twice: the last wins. `blobs` is NULL or one per
  * key (or NULL each), taken over. */
 enum status keyspace_set_many(struct access *access, const struct key *keys,
                               const struct bytes *values, struct blob *const *blobs, size_t count)
     MUST_USE;
-/* Stores a number, in place where the key already holds one. The expiry is kept. */
+/* Stores a number, in place where the key already holds one. Expiry and traits are kept, but for
+ * version and state. */
 enum status keyspace_set_integer(struct access *access, const struct key *key, int64_t value)
     MUST_USE;
 /* Makes the value a string of at least `size` bytes that may be changed in place, zero bytes added
- * at its end; a missing key is created without expiry. `*out` is valid until the locks are
+ * at its end; a missing key is created without expiry. Of the traits, version and state are
+ * dropped. `*out` is valid until the locks are
  * released. */
 enum status keyspace_edit(struct access *access, const struct key *key, size_t size, char **out)
     MUST_USE;
@@ -131,15 +146,20 @@ bool keyspace_delete(struct access *access, const struct key *key);
 /* The key must exist. A time not after now deletes the key. */
 enum status keyspace_set_expiry(struct access *access, const struct key *key, int64_t expires_ms)
     MUST_USE;
-/* `from` must exist; `to` is replaced. Expiry moves along. */
+/* Likewise; the traits are replaced too. The value stays. */
+enum status keyspace_set_traits(struct access *access, const struct key *key, int64_t expires_ms,
+                                const struct traits *traits) MUST_USE;
+/* In place; the key must exist and have traits. */
+void keyspace_set_state(struct access *access, const struct key *key, uint8_t state);
+/* `from` must exist; `to` is replaced. Expiry and traits move along. */
 enum status keyspace_rename(struct access *access, const struct key *from, const struct key *to)
     MUST_USE;
-/* `from` must exist; `to` in the other (or the same) database is replaced. Expiry is copied. Needs
- * both keys' shards. */
+/* `from` must exist; `to` in the other (or the same) database is replaced. Expiry and traits are
+ * copied. Needs both keys' shards. */
 enum status keyspace_copy(struct access *access, const struct key *from, uint32_t to_db,
                           const struct key *to) MUST_USE;
-/* To another database. The key must exist here; there it is replaced. Expiry moves along. One step
- * for all readers, whether the lock carries a mark or not. */
+/* To another database. The key must exist here; there it is replaced. Expiry and traits move along.
+ * One step for all readers, whether the lock carries a mark or not. */
 enum status keyspace_move(struct access *access, const struct key *key, uint32_t to_db) MUST_USE;
 /* Two databases swap their keys, in constant time but for the keys that are watched. Needs every
  * shard locked and marked. */

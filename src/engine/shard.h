@@ -81,6 +81,7 @@ struct shard {
     struct watch **watches; /* chains; NULL until the first WATCH */
     uint32_t watch_buckets; /* of them: 0, or a power of two */
     uint64_t watch_count;
+    uint64_t versions;    /* given out so far */
     uint32_t sweep_index; /* next slab the sweep looks at */
 };
 

@@ -99,7 +99,7 @@ void admin_print_commands(void)
          "Names, arguments and replies are those of Redis 7.2; `since` is the version of Redis\n"
          "that brought the command.");
     for (uint32_t i = 0; i < command_count(); i++) {
-        if (!first_of_group(i))
+        if (!first_of_group(i) || !command_has_name(command_at(i)))
             continue;
         printf("\n## %s\n\n| command | time | is | since | what it does |\n|---|---|---|---|---|\n",
                command_at(i)->group);

@@ -120,7 +120,7 @@ uint32_t admin_sub_count(const struct command *parent)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < command_count(); i++)
-        count += command_at(i)->parent == parent;
+        count += command_at(i)->parent == parent && command_has_name(command_at(i));
     return count;
 }
 
@@ -128,7 +128,7 @@ void admin_emit_subs(struct reply *reply, const struct command *parent,
                      void (*emit)(struct reply *, const struct command *))
 {
     for (uint32_t i = 0; i < command_count(); i++)
-        if (command_at(i)->parent == parent)
+        if (command_at(i)->parent == parent && command_has_name(command_at(i)))
             emit(reply, command_at(i));
 }
 
@@ -301,10 +301,10 @@ enum outcome admin_command_list(struct call *call)
         return call_status(call, STATUS_SYNTAX);
     struct bytes argument = call->argv[call->argc - 1];
     for (uint32_t i = 0; i < command_count(); i++)
-        count += wants(command_at(i), argument);
+        count += command_has_name(command_at(i)) && wants(command_at(i), argument);
     call->reply->ops->list(call->reply, count);
     for (uint32_t i = 0; i < command_count(); i++)
-        if (wants(command_at(i), argument))
+        if (command_has_name(command_at(i)) && wants(command_at(i), argument))
             emit_name(call->reply, command_at(i));
     return OUTCOME_DONE;
 }

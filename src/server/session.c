@@ -279,12 +279,22 @@ static bool is_http(const struct request *request)
                                         bytes_equal_text_nocase(request->argv[0], "host:"));
 }
 
-static void answered(struct session *session, const struct command *command, enum dispatched how)
+static void answered(struct session *session, const struct request *request, enum dispatched how)
 {
     if (__builtin_expect(session->reply.errored, 0))
-        observer_note(session->worker, command, how);
+        observer_note(session->worker, request->command, how);
+    if (__builtin_expect(request->last, 0))
+        conn_close_after_flush(session->conn);
     if (session->skips > 0)
         session_skip_replies(session, session->replies_off, session->skips - 1);
+}
+
+/* What follows in `reply` answers this request; NULL: none of them. */
+static void begin_reply(struct session *session, const struct request *request)
+{
+    session->reply.errored = false;
+    session->reply.request = request;
+    session->reply.index = session->reply.left = 0;
 }
 
 /* False: it did not run, or will when EXEC says so. */
@@ -296,10 +306,10 @@ static bool run_request(struct session *session, struct request *request)
         conn_close(session->conn);
         return false;
     }
-    session->reply.errored = false;
+    begin_reply(session, request);
     enum dispatched how =
         dispatch_run(&session->client, request, session->worker->now_ms, &session->reply);
-    answered(session, request->command, how);
+    answered(session, request, how);
     return how == DISPATCH_RAN;
 }
 
@@ -359,6 +369,7 @@ static void ran(struct session *session, uint64_t count, const struct command *l
 static void protocol_error(struct session *session, const char *error)
 {
     log_line(LOG_VERBOSE, "client %llu: %s", (unsigned long long)session->id, error);
+    begin_reply(session, NULL);
     if (error == wire_too_big)
         counter_add(&session->worker->query_drops, 1);
     session->wire->protocol_error(&session->reply, error);
@@ -411,6 +422,10 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
 {
     struct pending *pending = session->pending;
 
+    if (parser->interim.size > 0) {
+        sink_write_bytes(conn_sink(session->conn), parser->interim);
+        parser->interim = bytes_of(NULL, 0);
+    }
     if (parser->blob_need == 0 && pending == NULL && size < REPARSE_SIZE_MAX) {
         conn_expect(session->conn, parser->need);
         parser_reset(parser);
@@ -474,9 +489,9 @@ static void run_pending(struct session *session)
         dispatch_prepare(&session->client, request);
         if (pending->refused) {
             session->client.multi_failed |= session->client.in_multi;
-            session->reply.errored = false;
+            begin_reply(session, request);
             reply_status(&session->reply, STATUS_NO_MEMORY);
-            answered(session, request->command, DISPATCH_REJECTED);
+            answered(session, request, DISPATCH_REJECTED);
         } else if (pause_is_on(session->worker->server) && pause_holds(session, request)) {
             wait_with(session, request);
             pending_end(session);

@@ -93,7 +93,9 @@ void parser_reset(struct parser *parser)
         }
     }
     parser->need = parser->blob_need = 0;
-    parser->rewritten = false;
+    parser->request.terms = NULL;
+    parser->request.last = parser->rewritten = false;
+    parser->interim = bytes_of(NULL, 0);
     parser->offset = parser->scanned = 0;
     parser->argc_total = parser->argc_done = parser->argc_kept = 0;
     parser->state = PARSER_EMPTY;
@@ -119,6 +121,8 @@ void parser_move(struct parser *from, struct parser *to)
     *to = *from;
     *from = empty;
     from->limits = to->limits;
+    if (to->request.terms != NULL)
+        to->request.terms = &to->terms;
 }
 
 /* ---- arguments */

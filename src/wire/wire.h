@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "command/item.h"
 #include "command/reply.h"
 #include "command/request.h"
 
@@ -57,11 +58,15 @@ struct parser {
     /* --- results of PARSE_DONE: argv, argc and blobs (command and hash are left alone), valid
      * until the next call. Blobs that nobody took are released by it (or by parser_reset). */
     struct request request;
-    bool rewritten; /* the request's bytes were changed; they must not be parsed again */
+    struct item_terms terms; /* for request.terms to point to; a wire that sets it leaves the state
+                                PARSER_DONE */
+    bool rewritten;          /* the request's bytes were changed; they must not be parsed again */
     /* --- results of PARSE_MORE */
     size_t need;        /* no use to call with fewer bytes than this, as announced; 0: unknown */
     size_t blob_need;   /* size of a big argument that has begun, or 0 */
     size_t blob_offset; /* where its bytes begin */
+    struct bytes
+        interim; /* static bytes to send now, once, before the rest will come; usually none */
     /* --- result of PARSE_BAD */
     const char *error; /* for the wire's protocol_error; static or inside this parser */
     /* --- private */

@@ -103,7 +103,7 @@ static bool keep(struct feed *feed, struct parser *parser)
         return true;
     if (parser->blob_need != 0) {
         MUST(parser->blob_offset <= size && size - parser->blob_offset < parser->blob_need);
-        MUST(parser->need == parser->blob_offset + parser->blob_need + 2);
+        MUST(parser->need >= parser->blob_offset + parser->blob_need);
     }
     bool take_blob = parser->blob_need != 0 && feed->engine != NULL && dice_roll(&feed->dice, 4);
     if (parser == feed->worker) {
@@ -134,6 +134,9 @@ bool feed_bytes(struct feed *feed, const char *data, size_t size)
     if (feed->closed)
         return true;
     input_change(feed, 0, data, size);
+    if (feed->wire == NULL && (feed->input_size == 0 || wire_detect(feed->input, feed->input_size,
+                                                                    &feed->wire) != DETECT_YES))
+        return true;
     while (!feed->closed) {
         if (feed->blob != NULL && !blob_fill(feed))
             return true;

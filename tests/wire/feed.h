@@ -21,7 +21,7 @@
 struct engine;
 
 struct feed {
-    const struct wire *wire;
+    const struct wire *wire;          /* NULL: the first bytes tell */
     const struct wire_limits *limits; /* may change between requests */
     struct engine *engine;            /* for blobs; NULL: big arguments are collected in place */
     struct parser *worker;            /* shared by many feeds, one at a time */

@@ -38,17 +38,29 @@ struct player {
 
 /* ---- connections */
 
+static void begin_reply(struct connection *connection, const struct request *request)
+{
+    struct reply *reply = &connection->reply;
+    reply->ops = connection->feed.wire->reply_ops;
+    reply->request = request;
+    reply->index = reply->left = 0;
+    reply->errored = false;
+}
+
 static void run_request(struct feed *feed, struct request *request)
 {
     struct player *player = feed->owner;
     struct connection *connection = (struct connection *)feed; /* its first member */
+    begin_reply(connection, request);
     dispatch_prepare(&connection->client, request);
     dispatch_run(&connection->client, request, player->now_ms, &connection->reply);
+    feed->closed = request->last;
 }
 
 static void complain(struct feed *feed, const char *error)
 {
     struct connection *connection = (struct connection *)feed;
+    begin_reply(connection, NULL);
     feed->wire->protocol_error(&connection->reply, error);
 }
 
@@ -57,7 +69,6 @@ static bool connection_open(struct player *player, struct connection *connection
     if (connection->open)
         return true;
     connection->feed = (struct feed){
-        .wire = &wire_resp,
         .limits = &wire_limits_default,
         .engine = player->engine,
         .worker = &player->worker,
@@ -68,8 +79,7 @@ static bool connection_open(struct player *player, struct connection *connection
     client_init(&connection->client, player->engine, player->thread);
     connection->client.authenticated = true;
     buffer_init(&connection->output, OUTPUT_MAX);
-    connection->reply =
-        (struct reply){.ops = wire_resp.reply_ops, .sink = &connection->output.sink, .version = 2};
+    connection->reply = (struct reply){.sink = &connection->output.sink, .version = 2};
     connection->matched = 0;
     connection->open = true;
     return feed_init(&connection->feed);

@@ -101,12 +101,13 @@ class Case:
     def add(self, line, text):
         where = f"{self.path}:{line}"
         connection, kind, argument = re.fullmatch(
-            r"([A-D]?)(>>|<<|<~|>|<|!|@) (.*)", text, re.DOTALL).groups()
+            r"([A-D]?)(>>|>\||<<|<~|>|<|!|@) ?(.*)", text, re.DOTALL).groups()
         connection = connection or "A"
         if kind == ">":
             self.steps.append(("send", line, connection, read_words(argument, where)))
-        elif kind == ">>":
-            self.steps.append(("send", line, connection, read_text(argument, False, where)))
+        elif kind in (">>", ">|"):
+            end = [b"\r\n"] if kind == ">|" else []
+            self.steps.append(("send", line, connection, read_text(argument, False, where) + end))
         elif kind in ("<", "<<", "<~"):
             end = [] if kind == "<<" else [b"\r\n"]
             kind = "any order" if kind == "<~" else "expect"
@@ -183,7 +184,12 @@ class Connection:
         self.socket.settimeout(REPLY_TIMEOUT_S)
         self.socket.connect(path)
         self.got = b""
+        self.first, self.begun = b"*", False  # the first byte sent tells the protocol
         self.closed = False
+
+    def begin(self, tokens):
+        if not self.begun:
+            self.first, self.begun = tokens[0][:1], True
 
     def receive(self):
         try:
@@ -248,7 +254,13 @@ class Connection:
 
     def finish(self, line):
         """Nothing more may have been said."""
-        if not self.closed:
+        if not self.closed and self.first != b"*":
+            self.socket.shutdown(socket.SHUT_WR)
+            while self.receive():
+                pass
+            if self.got:
+                raise Failure(f"after line {line}: no more was expected, got {self.got!r:.600}")
+        elif not self.closed:
             self.send(b"*2\r\n$4\r\nECHO\r\n$8\r\nsentinel\r\n", False)
             sentinel = (b"$8\r\nsentinel\r\n", b"+QUEUED\r\n",
                         b"-NOAUTH Authentication required.\r\n")
@@ -307,6 +319,7 @@ class Player:
             connection = connections[name]
             last[name] = line
             if kind == "send":
+                connection.begin(argument)
                 connection.send(to_bytes(argument, start), bytewise)
             elif kind in ("expect", "any order"):
                 connection.expect(argument, kind == "any order", start, line)

@@ -133,6 +133,13 @@ static bool read_text(const char *at, bool patterns, struct text *out)
     return true;
 }
 
+static bool read_line(const char *at, struct text *out)
+{
+    bool ok = read_text(at, false, out);
+    text_add_literal(out, BYTES("\r\n"));
+    return ok;
+}
+
 /* Words become a RESP array. */
 static bool read_words(const char *at, struct text *out)
 {
@@ -255,6 +262,9 @@ static bool read_step(struct transcript *transcript, const char *text, unsigned 
         return read_words(text + 2, &add_step(transcript, STEP_SEND, line, connection)->text);
     if (strncmp(text, ">> ", 3) == 0)
         return read_text(text + 3, false, &add_step(transcript, STEP_SEND, line, connection)->text);
+    if (strncmp(text, ">|", 2) == 0)
+        return read_line(text + (text[2] == ' ' ? 3 : 2),
+                         &add_step(transcript, STEP_SEND, line, connection)->text);
     if (strncmp(text, "! ", 2) == 0)
         return read_directive(transcript, text + 2, line, connection);
     if (strncmp(text, "@ +", 3) == 0) {

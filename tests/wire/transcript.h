@@ -8,6 +8,7 @@
  *   > SET k "two words" PX 1500              words, sent as a RESP array of bulk strings
  *   < +OK                                    the reply; a line's end stands for CRLF
  *   >> GET k\r\n                             bytes, sent exactly so
+ *   >| get k                                 a line of another protocol; CRLF is added
  *   < $9\r\ntwo words
  *   @ +1500ms                                time passes (ms, s, m, h, d)
  *   B> GET k                                 another connection; without a letter it is A
