@@ -426,12 +426,18 @@ static const struct traits *traits_of(const struct entry *entry, struct traits *
     return out;
 }
 
+/* Whether the entry cannot take another value in place, since its traits tell of this one. */
+static bool tells_of_value(const struct traits *traits)
+{
+    return traits != NULL && ((traits->kinds & TRAIT_VERSION) != 0 || traits->state != 0);
+}
+
 /* What another value of the same key says of itself: all but what told of the old value. */
 static const struct traits *traits_kept(const struct entry *entry, struct traits *out)
 {
     if (traits_of(entry, out) == NULL)
         return NULL;
-    out->kinds &= (uint8_t) ~(TRAIT_VERSION | TRAIT_STATE);
+    out->kinds &= (uint8_t)~TRAIT_VERSION;
     out->state = 0;
     return out;
 }
@@ -616,8 +622,7 @@ enum status keyspace_set_integer(struct access *access, const struct key *key, i
     find_target(access, key, &target);
     struct traits traits;
     const struct traits *present = traits_of(target.entry, &traits);
-    if (holds_integer(target.entry) &&
-        (present == NULL || (present->kinds & (TRAIT_VERSION | TRAIT_STATE)) == 0)) {
+    if (holds_integer(target.entry) && !tells_of_value(present)) {
         store_cell(access, key, &target, value);
         return STATUS_OK;
     }
@@ -688,7 +693,7 @@ enum status keyspace_edit(struct access *access, const struct key *key, size_t s
         bool fits = (form == FORM_EDIT && entry_room(entry) >= size) ||
                     (form == FORM_EDIT_BLOB && blob_size(value.blob) >= size &&
                      !blob_is_shared(value.blob));
-        if (fits && (present == NULL || (present->kinds & (TRAIT_VERSION | TRAIT_STATE)) == 0)) {
+        if (fits && !tells_of_value(present)) {
             char *data = (char *)(uintptr_t)value.data;
             memset(data + value.size, 0, size - value.size);
             entry->value_size = (uint32_t)size;

@@ -23,7 +23,7 @@ enum trait {
     TRAIT_VERSION = 1 << 1,
     TRAIT_READ_TIME = 1 << 2,
     TRAIT_TYPE = 1 << 3,
-    TRAIT_STATE = 1 << 4 /* no field, but a reason for the block */
+    TRAIT_STATE = 1 << 4 /* no field: the block is there because of its state */
 };
 
 enum trait_state {

@@ -33,6 +33,7 @@ struct model {
     int64_t expires_ms;
     size_t size;
     char *data;
+    struct traits traits; /* type: always the same letters */
 };
 
 static uint64_t next_random(struct fixture *f)
@@ -85,7 +86,50 @@ static void model_store(struct model *m, const char *data, size_t size, int64_t 
     if (size != 0)
         memcpy(copy, data, size);
     free(m->data);
-    *m = (struct model){true, expires_ms, size, copy};
+    *m = (struct model){.present = true, .expires_ms = expires_ms, .size = size, .data = copy};
+}
+
+/* Another value of a key that is alive keeps what does not tell of the old one. */
+static void model_change(struct model *m, bool alive, const char *data, size_t size)
+{
+    struct traits traits = m->traits;
+    model_store(m, data, size, alive ? m->expires_ms : EXPIRES_NEVER);
+    if (alive) {
+        m->traits = traits;
+        m->traits.kinds &= (uint8_t)~TRAIT_VERSION;
+        m->traits.state = 0;
+    }
+}
+
+static struct traits random_traits(struct fixture *f)
+{
+    static const char letters[TRAIT_TYPE_SIZE_MAX] = {'t', 'y', 'p', 'e'};
+    return (struct traits){
+        .kinds = (uint8_t)(next_random(f) % 32),
+        .state = (uint8_t)(next_random(f) % 4),
+        .flags = (uint32_t)next_random(f),
+        .version = next_random(f),
+        .read_time_s = (uint32_t)(f->access.now_ms / 1000),
+        .type = bytes_of(letters, next_random(f) % (TRAIT_TYPE_SIZE_MAX + 1)),
+    };
+}
+
+static void compare_traits(const struct value *value, const struct traits *expected)
+{
+    struct traits got;
+    keyspace_traits(value, &got);
+    assert_int_equal(got.kinds, expected->kinds);
+    if (got.kinds == 0)
+        return;
+    assert_int_equal(got.state, expected->state);
+    if (got.kinds & TRAIT_FLAGS)
+        assert_int_equal(got.flags, expected->flags);
+    if (got.kinds & TRAIT_VERSION)
+        assert_true(got.version == expected->version);
+    if (got.kinds & TRAIT_TYPE)
+        assert_true(bytes_equal(got.type, expected->type));
+    if (got.kinds & TRAIT_READ_TIME)
+        assert_true(got.read_time_s >= expected->read_time_s);
 }
 
 static void compare(struct fixture *f, const struct key *key, const struct model *m)
@@ -103,6 +147,7 @@ static void compare(struct fixture *f, const struct key *key, const struct model
         assert_int_equal(value.size, m->size);
         assert_memory_equal(value.data, m->data, m->size);
         assert_int_equal(value.expires_ms, m->expires_ms);
+        compare_traits(&value, &m->traits);
     }
 }
 
@@ -150,7 +195,7 @@ static void one_step(struct fixture *f, struct model *models, uint32_t range)
     bool alive = m->present && (m->expires_ms == 0 || m->expires_ms > f->access.now_ms);
     if (!alive)
         m->present = false;
-    switch (next_random(f) % 10) {
+    switch (next_random(f) % 13) {
     case 0:
     case 1:
     case 2: {
@@ -180,10 +225,8 @@ static void one_step(struct fixture *f, struct model *models, uint32_t range)
         if (alive && old != 0)
             memcpy(joined, m->data, old);
         memset(joined + old, 'e', add);
-        if (old + add < VALUE_MAX * 4)
-            model_store(m, joined, old + add, alive ? m->expires_ms : EXPIRES_NEVER);
-        else {
-            model_store(m, joined, old + add, alive ? m->expires_ms : EXPIRES_NEVER);
+        model_change(m, alive, joined, old + add);
+        if (old + add >= VALUE_MAX * 4) {
             begin(f, &key);
             keyspace_delete(&f->access, &key);
             end(f, &key);
@@ -225,10 +268,41 @@ static void one_step(struct fixture *f, struct model *models, uint32_t range)
         begin(f, &key);
         assert_int_equal(keyspace_set_integer(&f->access, &key, number), STATUS_OK);
         end(f, &key);
-        model_store(m, data, number_format_i64(data, number),
-                    alive ? m->expires_ms : EXPIRES_NEVER);
+        model_change(m, alive, data, number_format_i64(data, number));
         break;
     }
+    case 8: {
+        size_t size = fill(f, data);
+        int64_t expires_ms = random_expiry(f);
+        struct traits traits = random_traits(f);
+        begin(f, &key);
+        assert_int_equal(
+            keyspace_set_with(&f->access, &key, bytes_of(data, size), expires_ms, &traits, NULL),
+            STATUS_OK);
+        end(f, &key);
+        model_store(m, data, size, expires_ms);
+        m->traits = traits;
+        break;
+    }
+    case 9:
+        if (alive) {
+            int64_t expires_ms = random_expiry(f);
+            struct traits traits = random_traits(f);
+            begin(f, &key);
+            assert_int_equal(keyspace_set_traits(&f->access, &key, expires_ms, &traits), STATUS_OK);
+            end(f, &key);
+            m->expires_ms = expires_ms;
+            m->traits = traits;
+        }
+        break;
+    case 10:
+        if (alive && m->traits.kinds != 0) {
+            m->traits.state = (uint8_t)(next_random(f) % 4);
+            begin(f, &key);
+            keyspace_set_state(&f->access, &key, m->traits.state);
+            end(f, &key);
+        }
+        break;
     default:
         compare(f, &key, m);
     }
