@@ -323,6 +323,7 @@ static void run_alone(struct session *session, struct request *request)
 
 static void out_of_memory(struct session *session)
 {
+    begin_reply(session, NULL);
     reply_status(&session->reply, STATUS_NO_MEMORY);
     conn_close_after_flush(session->conn);
 }
@@ -441,6 +442,7 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
         parser = &pending->parser;
     }
     size_t blob_size = parser->blob_need, blob_offset = parser->blob_offset;
+    bool unwanted = parser->blob_unwanted;
     if (blob_size == 0) {
         conn_expect(session->conn, parser->need);
         return 0;
@@ -448,6 +450,10 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
     if (parser_blob_begin(parser, data) != STATUS_OK) {
         out_of_memory(session);
         return 0;
+    }
+    if (unwanted) {
+        pending->discard_bytes = blob_size;
+        return blob_offset;
     }
     const struct command *command = command_find(parser_first_argument(parser));
     /* Which one it is may not be known yet, or never: then maxmemory bounds it too. */
@@ -469,7 +475,7 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
     return blob_offset;
 }
 
-/* The argument has passed by unread, and the request will be refused. */
+/* The argument passes by unread. */
 static size_t discard(struct pending *pending, size_t size)
 {
     if (size > pending->discard_bytes)
@@ -510,22 +516,27 @@ static size_t resume(struct session *session, char *data, size_t size, bool *mor
 {
     struct pending *pending = session->pending;
     struct parser *parser = &pending->parser;
-    size_t consumed;
+    size_t discarded = 0, consumed;
 
-    if (pending->discard_bytes > 0)
-        return discard(pending, size);
+    if (pending->discard_bytes > 0) {
+        discarded = discard(pending, size);
+        if (pending->discard_bytes > 0)
+            return discarded;
+    }
+    data += discarded;
+    size -= discarded;
     switch (session->wire->parse(parser, data, size, &consumed)) {
     case PARSE_DONE:
         run_pending(session);
-        return consumed;
+        return discarded + consumed;
     case PARSE_MORE:
         consumed = keep_unfinished(session, parser, data, size);
         *more = pending->discard_bytes > 0;
-        return consumed;
+        return discarded + consumed;
     default:
         protocol_error(session, parser->error);
         *more = false;
-        return 0;
+        return discarded;
     }
 }
 
@@ -674,10 +685,13 @@ static void filled(struct conn *conn)
     struct session *session = conn_user(conn);
     struct pending *pending = session->pending;
     struct blob *blob = pending->blob;
+    char nothing[1] = "";
+    bool more;
 
     pending->blob = NULL;
     parser_blob_received(&pending->parser, blob, bytes_of(blob_data(blob), blob_size(blob)));
     atomic_store_explicit(&session->active_ms, session->worker->now_ms, memory_order_relaxed);
+    resume(session, nothing, 0, &more); /* the request may be complete */
 }
 
 /* ---- the loop's own moments */

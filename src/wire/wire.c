@@ -93,6 +93,7 @@ void parser_reset(struct parser *parser)
         }
     }
     parser->need = parser->blob_need = 0;
+    parser->blob_unwanted = false;
     parser->request.terms = NULL;
     parser->request.last = parser->rewritten = false;
     parser->interim = bytes_of(NULL, 0);
@@ -222,4 +223,5 @@ void parser_blob_received(struct parser *parser, struct blob *blob, struct bytes
     parser->blobs[parser->argc_done] = blob;
     parser->argc_kept = ++parser->argc_done;
     parser->blob_need = parser->blob_offset = 0;
+    parser->blob_unwanted = false;
 }

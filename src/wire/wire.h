@@ -51,8 +51,10 @@ enum { PARSER_BLOB_SIZE_MIN = 64 * 1024 };
  *   2. the owner consumes exactly blob_offset bytes, the request's bytes up to the argument;
  *   3. the next blob_need bytes, of which some may be there already, go where the owner wants them;
  *   4. parser_blob_received takes the blob over;
- *   5. what follows the argument's last byte is given to `parse` as if the request began there.
- * Later arguments of the same request may be announced in the same way. */
+ *   5. what follows the argument's last byte is given to `parse` as if the request began there, at
+ *      once even if nothing has come: the request may be complete.
+ * An owner throws a blob_unwanted argument away as it comes. Later arguments of the same request
+ * may be announced in the same way. */
 struct parser {
     const struct wire_limits *limits; /* may be changed between calls */
     /* --- results of PARSE_DONE: argv, argc and blobs (command and hash are left alone), valid
@@ -65,6 +67,7 @@ struct parser {
     size_t need;        /* no use to call with fewer bytes than this, as announced; 0: unknown */
     size_t blob_need;   /* size of a big argument that has begun, or 0 */
     size_t blob_offset; /* where its bytes begin */
+    bool blob_unwanted; /* it only has to pass by */
     struct bytes
         interim; /* static bytes to send now, once, before the rest will come; usually none */
     /* --- result of PARSE_BAD */

@@ -44,6 +44,7 @@ bool feed_init(struct feed *feed)
     feed->input = NULL;
     feed->input_size = 0;
     feed->blob = NULL;
+    feed->discarding = false;
     return parser_init(&feed->own, feed->limits) == STATUS_OK;
 }
 
@@ -76,20 +77,26 @@ static void input_change(struct feed *feed, size_t drop, const char *more, size_
     feed->input_size = keep + more_size;
 }
 
-/* Moves what has come of a big argument from the input to its blob. True: it is complete. */
+/* Moves what has come of a big argument from the input to its blob, if it has one. True: it is
+ * complete. */
 static bool blob_fill(struct feed *feed)
 {
     size_t part = feed->blob_size - feed->blob_received;
     if (part > feed->input_size)
         part = feed->input_size;
-    if (part != 0)
+    if (part != 0 && feed->blob != NULL)
         memcpy(blob_data(feed->blob) + feed->blob_received, feed->input, part);
     feed->blob_received += part;
     input_change(feed, part, NULL, 0);
     if (feed->blob_received != feed->blob_size)
         return false;
-    parser_blob_received(&feed->own, feed->blob, bytes_of(blob_data(feed->blob), feed->blob_size));
+    if (feed->blob != NULL)
+        parser_blob_received(&feed->own, feed->blob,
+                             bytes_of(blob_data(feed->blob), feed->blob_size));
+    else
+        parser_blob_received(&feed->own, NULL, BYTES(""));
     feed->blob = NULL;
+    feed->discarding = false;
     return true;
 }
 
@@ -117,9 +124,12 @@ static bool keep(struct feed *feed, struct parser *parser)
     }
     if (!take_blob)
         return true;
-    feed->blob = blob_create(feed->engine, feed->own.blob_need, LIMIT_HOLDS);
-    if (feed->blob == NULL)
-        return true; /* go on in place */
+    feed->discarding = feed->own.blob_unwanted;
+    if (!feed->discarding) {
+        feed->blob = blob_create(feed->engine, feed->own.blob_need, LIMIT_HOLDS);
+        if (feed->blob == NULL)
+            return true; /* go on in place */
+    }
     feed->blob_size = feed->own.blob_need;
     feed->blob_received = 0;
     size_t offset = feed->own.blob_offset;
@@ -138,14 +148,14 @@ bool feed_bytes(struct feed *feed, const char *data, size_t size)
                                                                     &feed->wire) != DETECT_YES))
         return true;
     while (!feed->closed) {
-        if (feed->blob != NULL && !blob_fill(feed))
+        if ((feed->blob != NULL || feed->discarding) && !blob_fill(feed))
             return true;
         struct parser *parser = feed->own_used ? &feed->own : feed->worker;
         parser->limits = feed->limits;
         size_t consumed = 0;
         switch (feed->wire->parse(parser, feed->input, feed->input_size, &consumed)) {
         case PARSE_DONE:
-            MUST(consumed != 0 && consumed <= feed->input_size);
+            MUST((consumed != 0 || feed->own_used) && consumed <= feed->input_size);
             MUST(!parser_unfinished(parser));
             if (parser->request.argc != 0)
                 feed->request(feed, &parser->request);
@@ -159,7 +169,7 @@ bool feed_bytes(struct feed *feed, const char *data, size_t size)
                 feed->closed = true;
                 return false;
             }
-            if (feed->blob == NULL)
+            if (feed->blob == NULL && !feed->discarding)
                 return true;
             break;
         case PARSE_BAD:

@@ -35,6 +35,7 @@ struct feed {
     char *input;
     size_t input_size;
     struct blob *blob; /* being received */
+    bool discarding;   /* what arrives is thrown away instead */
     size_t blob_size, blob_received;
     bool closed; /* after a complaint: everything is ignored */
 };
