@@ -87,6 +87,21 @@ static const struct traits *or_none(const struct traits *traits)
     return traits->kinds != 0 ? traits : NULL;
 }
 
+/* ---- what the wire knows already */
+
+enum outcome item_error(struct call *call)
+{
+    struct item item = {.outcome = ITEM_REFUSED};
+
+    return answer(call, &item);
+}
+
+enum outcome item_noop(struct call *call)
+{
+    call->reply->ops->ok(call->reply);
+    return OUTCOME_DONE;
+}
+
 /* ---- reading */
 
 /* Tells of a value that was found. */

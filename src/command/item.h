@@ -9,10 +9,11 @@
  *
  *   item-get     key note          item-touch   key note         item-set   key note value
  *   item-gets    key...            item-touches key...           item-count key note
- *                                                                item-delete key note
+ *   item-error   note          item-noop                         item-delete key note
  *
  * `note` is for the wire: bytes it wants to have again when it renders the reply. Each answers with
- * one item, or with a list of as many items as there are keys, or with an error.
+ * one item, or with a list of as many items as there are keys, or with an error. item-error is what
+ * a wire answers by itself, such as mistakes of spelling, when its turn comes; item-noop is OK.
  */
 #ifndef LARDER_COMMAND_ITEM_H
 #define LARDER_COMMAND_ITEM_H
@@ -86,7 +87,8 @@ enum item_outcome {
     ITEM_TOUCHED,
     ITEM_DELETED, /* or made stale, or emptied */
     ITEM_COUNTED,
-    ITEM_NOT_NUMBER
+    ITEM_NOT_NUMBER,
+    ITEM_REFUSED /* item-error: nothing was done */
 };
 
 /* What is answered of one key. Fields that the outcome does not give meaning to are zero. */
