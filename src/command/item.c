@@ -282,6 +282,7 @@ static enum status extend(struct call *call, const struct key *key, const struct
         memcpy(data + size - part.size, part.data, part.size);
     }
     item->traits = traits;
+    item->size = size;
     if (traits.kinds & TRAIT_VERSION) /* keyspace_edit has dropped it */
         status = keyspace_set_traits(&call->access, key, value->expires_ms, &traits);
     return status;
@@ -369,6 +370,7 @@ enum outcome item_set(struct call *call)
     if (!look(call, &key, &value, &item))
         return OUTCOME_DONE;
     item.outcome = decide(call, &item, &stale);
+    item.size = call->argv[VALUE].size;
     if (item.outcome == ITEM_STORED) {
         if (item.existed && (mode == ITEM_APPEND || mode == ITEM_PREPEND))
             status = extend(call, &key, &value, &item);
@@ -377,7 +379,6 @@ enum outcome item_set(struct call *call)
     }
     if (status != STATUS_OK)
         return call_status(call, status);
-    item.size = call->argv[VALUE].size;
     return answer(call, &item);
 }
 

@@ -96,7 +96,7 @@ struct item {
     enum item_outcome outcome;
     struct bytes key;
     const struct value *value; /* found: what it was; NULL if it is not to be told */
-    size_t size;               /* of the value, told or not */
+    size_t size;               /* of the value, told or not; of what is stored now */
     struct traits traits;      /* flags, type; version if it was wanted */
     int64_t ttl_ms;            /* -1: never expires */
     int64_t idle_s;            /* since it was last read, or since somebody first wanted to know */
