@@ -25,6 +25,7 @@ complete -c larder -l batch-wait -x -d 'longest time a busy loop waits to gather
 complete -c larder -l requirepass -x -d 'password that clients must give with AUTH or HELLO'
 complete -c larder -l protected-mode -x -a 'yes no' -d 'refuses to start on an address that others can reach while there is no password'
 complete -c larder -l enable-debug-command -x -a 'no local yes' -d 'who may use DEBUG; local: loopback and unix socket connections'
+complete -c larder -l memcache-shutdown -x -a 'yes no' -d 'whether memcached\'s shutdown command stops the server'
 complete -c larder -l loglevel -x -a 'debug verbose notice warning nothing' -d 'least important events to log'
 complete -c larder -l logfile -r -F -d 'file to append the log to, opened anew on SIGHUP; empty: standard error'
 complete -c larder -l log-format -x -a 'text json' -d 'how a line of the log is written; json: one object a line'

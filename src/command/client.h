@@ -13,6 +13,7 @@
 #include "command/command.h"
 #include "engine/watch.h"
 
+struct item_counts;
 struct transaction; /* queued requests; command/transaction.h */
 struct request;
 
@@ -38,6 +39,7 @@ struct client {
     struct transaction *transaction;           /* NULL until MULTI */
     struct watcher *watcher;                   /* NULL until WATCH */
     const struct exec_observer *exec_observer; /* NULL, as client_init leaves it: nobody */
+    struct item_counts *item_counts;           /* where item commands are counted; NULL likewise */
 };
 
 /* Whether the client may not touch keys and this command does. */

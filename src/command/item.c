@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "command/call.h"
 #include "command/handlers.h"
+#include "command/item_counts.h"
 
 enum { NOTE = 2, VALUE = 3 };
 
@@ -18,6 +19,14 @@ static enum outcome answer(struct call *call, const struct item *item)
 {
     call->reply->ops->item(call->reply, item);
     return OUTCOME_DONE;
+}
+
+static enum outcome count_and_answer(struct call *call, enum item_kind kind,
+                                     const struct item *item)
+{
+    if (call->client->item_counts != NULL)
+        item_counts_add(call->client->item_counts, kind, item);
+    return answer(call, item);
 }
 
 static bool has(const struct call *call, uint32_t option)
@@ -223,6 +232,14 @@ static bool fetch(struct call *call, const struct key *key, struct value *value,
     return true;
 }
 
+/* Of a value that was looked for. */
+static enum outcome answer_read(struct call *call, const struct item *item)
+{
+    if (call->terms->time.form == ITEM_TIME_KEPT)
+        return answer(call, item);
+    return count_and_answer(call, ITEM_KIND_TOUCH, item);
+}
+
 enum outcome item_get(struct call *call)
 {
     struct key key = call_key(call);
@@ -232,7 +249,7 @@ enum outcome item_get(struct call *call)
 
     if (!fetch(call, &key, &value, &item, &outcome))
         return outcome;
-    return answer(call, &item);
+    return answer_read(call, &item);
 }
 
 /* Under the locks of all keys: what is answered is one state. */
@@ -250,7 +267,7 @@ enum outcome item_gets(struct call *call)
         enum outcome outcome;
 
         if (fetch(call, &key, &value, &item, &outcome))
-            answer(call, &item);
+            answer_read(call, &item);
     }
     return OUTCOME_DONE;
 }
@@ -379,7 +396,7 @@ enum outcome item_set(struct call *call)
     }
     if (status != STATUS_OK)
         return call_status(call, status);
-    return answer(call, &item);
+    return count_and_answer(call, has(call, ITEM_COMPARES) ? ITEM_KIND_SWAP : ITEM_KIND_SET, &item);
 }
 
 /* ---- deleting */
@@ -426,7 +443,8 @@ enum outcome item_delete(struct call *call)
         else
             keyspace_delete(&call->access, &key);
     }
-    return status != STATUS_OK ? call_status(call, status) : answer(call, &item);
+    return status != STATUS_OK ? call_status(call, status)
+                               : count_and_answer(call, ITEM_KIND_DELETE, &item);
 }
 
 /* ---- counting */
@@ -457,6 +475,7 @@ enum outcome item_count(struct call *call)
 {
     const struct item_terms *terms = call->terms;
     struct key key = call_key(call);
+    enum item_kind kind = terms->mode == ITEM_RAISE ? ITEM_KIND_RAISE : ITEM_KIND_LOWER;
     int64_t expires_ms = EXPIRES_KEEP;
     struct value value;
     struct item item;
@@ -465,7 +484,7 @@ enum outcome item_count(struct call *call)
         return OUTCOME_DONE;
     if (!item.existed && !has(call, ITEM_VIVIFIES)) {
         item.outcome = ITEM_MISSING;
-        return answer(call, &item);
+        return count_and_answer(call, kind, &item);
     }
     if (!item.existed) {
         item.number = terms->initial;
@@ -473,10 +492,10 @@ enum outcome item_count(struct call *call)
     } else if (has(call, ITEM_COMPARES) &&
                (!(item.traits.kinds & TRAIT_VERSION) || item.traits.version != terms->compare)) {
         item.outcome = ITEM_DIFFERS;
-        return answer(call, &item);
+        return count_and_answer(call, kind, &item);
     } else if (!parse_count(&value, &item.number)) {
         item.outcome = ITEM_NOT_NUMBER;
-        return answer(call, &item);
+        return count_and_answer(call, kind, &item);
     } else {
         if (terms->mode == ITEM_RAISE)
             item.number += terms->delta;
@@ -492,5 +511,5 @@ enum outcome item_count(struct call *call)
     if (expires_ms != EXPIRES_KEEP)
         item.ttl_ms = ttl_of(call, expires_ms);
     enum status status = put_count(call, &key, expires_ms, &item);
-    return status != STATUS_OK ? call_status(call, status) : answer(call, &item);
+    return status != STATUS_OK ? call_status(call, status) : count_and_answer(call, kind, &item);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * HELLO, AUTH, QUIT, RESET: who a connection is and how it speaks. There is one user, "default".
+ * HELLO, AUTH (item-auth too), QUIT, RESET: who a connection is and how it speaks. There is one
+ * user, "default".
  */
 #include "base/number.h"
 #include "command/call.h"
@@ -35,6 +36,13 @@ enum outcome admin_auth(struct call *call)
         return OUTCOME_DONE;
     }
     if (authenticate(call, named ? call->argv[1] : BYTES("default"), call->argv[named ? 2 : 1]))
+        call->reply->ops->ok(call->reply);
+    return OUTCOME_DONE;
+}
+
+enum outcome admin_item_auth(struct call *call)
+{
+    if (authenticate(call, call->argv[1], call->argv[2]))
         call->reply->ops->ok(call->reply);
     return OUTCOME_DONE;
 }
@@ -119,7 +127,7 @@ bool admin_is_secret(const struct request *request, uint32_t index)
 
     if (index == 0)
         return false;
-    if (handler == admin_auth)
+    if (handler == admin_auth || handler == admin_item_auth)
         return true;
     if (handler == admin_hello) /* after AUTH: user, password */
         return (index >= 3 && bytes_equal_text_nocase(argv[index - 1], "auth")) ||

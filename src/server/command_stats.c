@@ -49,6 +49,8 @@ void command_stats_restart(struct command_stats *stats, uint32_t resets)
             counter_clear(&counts->latency[j]);
     }
     error_counts_clear(&stats->errors);
+    for (uint32_t i = 0; i < ITEM_KINDS * ITEM_RESULTS; i++)
+        counter_clear(&stats->items.of[i / ITEM_RESULTS][i % ITEM_RESULTS]);
     atomic_store_explicit(&stats->resets, resets, memory_order_release);
 }
 
@@ -102,6 +104,18 @@ void command_stats_errors(struct server *server, struct error_counts *out)
 
         if (stats != NULL)
             error_counts_sum(out, &stats->errors);
+    }
+}
+
+void command_stats_items(struct server *server, struct item_sum *out)
+{
+    memset(out, 0, sizeof(*out));
+    for (uint32_t i = 0; i < server->worker_count; i++) {
+        struct command_stats *stats = stats_of(server, i);
+
+        for (uint32_t kind = 0; stats != NULL && kind < ITEM_KINDS; kind++)
+            for (uint32_t result = 0; result < ITEM_RESULTS; result++)
+                out->of[kind][result] += counter_get(&stats->items.of[kind][result]);
     }
 }
 

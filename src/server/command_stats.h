@@ -20,6 +20,7 @@
 #include "base/status.h"
 #include "command/command.h"
 #include "command/error_counts.h"
+#include "command/item_counts.h"
 
 enum {
     HISTOGRAM_SUB_BITS = 5,
@@ -52,6 +53,7 @@ struct command_stats {
     uint32_t count;
     _Atomic uint32_t resets; /* the server's number when these began to count */
     struct error_counts errors;
+    struct item_counts items;
 };
 
 /* For the commands that the tables hold now. Memory is touched only for commands that are used. */
@@ -87,6 +89,11 @@ void command_stats_sum(struct server *server, uint32_t id, struct command_sum *o
 void command_stats_totals(struct server *server, uint64_t *out_calls, uint64_t *out_time_ns);
 /* `out` is zeroed by the caller. */
 void command_stats_errors(struct server *server, struct error_counts *out);
+/* What became of item commands, summed. */
+struct item_sum {
+    uint64_t of[ITEM_KINDS][ITEM_RESULTS];
+};
+void command_stats_items(struct server *server, struct item_sum *out);
 /* The latency that `percentile` percent of the measured calls did not exceed; 0 without any. */
 uint64_t command_sum_percentile_ns(const struct command_sum *sum, double percentile);
 

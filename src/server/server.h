@@ -65,11 +65,12 @@ struct server {
     char run_id[RUN_ID_SIZE + 1];
     _Atomic uint32_t clients; /* connections being served */
     _Atomic uint64_t client_id_last;
-    _Atomic int stop;        /* enum server_stop; only grows */
-    _Atomic bool hung_up;    /* a SIGHUP came */
-    _Atomic uint64_t pause;  /* see server/pause.h */
-    struct signal_flag wake; /* wakes the main thread */
-    struct service service;  /* the main thread's */
+    _Atomic int stop;            /* enum server_stop; only grows */
+    _Atomic bool hung_up;        /* a SIGHUP came */
+    _Atomic uint64_t pause;      /* see server/pause.h */
+    _Atomic int64_t flush_at_ms; /* see server/flush.h */
+    struct signal_flag wake;     /* wakes the main thread */
+    struct service service;      /* the main thread's */
     struct server_rates rates;
     _Atomic uint64_t used_peak_bytes;
     struct slowlog slowlog;

@@ -18,6 +18,7 @@
 #include "engine/blob.h"
 #include "os/clock.h"
 #include "os/socket.h"
+#include "server/flush.h"
 #include "server/log.h"
 #include "server/pause.h"
 
@@ -183,6 +184,7 @@ static struct session *create(struct worker *worker, struct conn *conn)
     client_init(&session->client, server->engine, worker->engine_thread);
     session->client.clock_ms = clock_engine_ms;
     session->client.exec_observer = &observer_of_exec;
+    session->client.item_counts = &worker->observer.stats.items;
     session->client.authenticated = !options_password_set(&server->options);
     session->reply = (struct reply){
         .sink = conn_sink(conn), .version = 2, .errors = &worker->observer.stats.errors};
@@ -703,6 +705,8 @@ static void awake(struct loop *loop)
     worker->now_ms = clock_engine_ms();
     observer_awake(worker);
     engine_thread_online(worker->engine_thread);
+    if (flush_is_due(worker->server, worker->now_ms))
+        flush_run(worker);
 }
 
 static void dropped(struct conn *conn, enum loop_drop why)
@@ -727,6 +731,7 @@ static void dropped(struct conn *conn, enum loop_drop why)
 static void alarm_rang(struct loop *loop)
 {
     pause_let_on(loop_owner(loop));
+    flush_watch(loop_owner(loop));
 }
 
 static void asleep(struct loop *loop)
