@@ -46,7 +46,8 @@ enum item_option {
     ITEM_EMPTIES = 1 << 6, /* item-delete: only value and flags go */
     ITEM_VIVIFIES = 1 << 7, /* a missing key is made: empty, or what is appended, or `initial` */
     ITEM_RECACHES = 1 << 8, /* who first reads it with less than `recache_ms` to live wins */
-    ITEM_TYPED = 1 << 9     /* `type` is kept with the value */
+    ITEM_TYPED = 1 << 9,    /* `type` is kept with the value */
+    ITEM_BLIND = 1 << 10    /* ITEM_SET with a time: nobody asks whether there was a value before */
 };
 
 enum item_time_form {
