@@ -32,6 +32,7 @@ struct player {
     struct parser worker;
     struct connection connections[TRANSCRIPT_CONNECTIONS];
     int64_t start_ms, now_ms;
+    char version[TRANSCRIPT_VERSION_SIZE]; /* the one that was answered last */
     char *message;
     size_t message_size;
 };
@@ -200,7 +201,7 @@ static bool send(struct player *player, const struct step *steps, size_t count, 
     for (size_t i = 0; i < count; i++) {
         if (steps[i].kind != STEP_SEND)
             continue;
-        char *bytes = transcript_bytes(&steps[i].text, player->start_ms);
+        char *bytes = transcript_bytes(&steps[i].text, player->start_ms, player->version);
         sink_write(&all.sink, bytes, steps[i].text.size);
         free(bytes);
     }
@@ -216,8 +217,8 @@ static bool expect(struct player *player, const struct transcript *transcript,
     struct connection *connection = &player->connections[step->connection];
     struct bytes got = connection_unmatched(connection);
     size_t size = 0;
-    if (!transcript_match(step, got, player->start_ms, &size)) {
-        char *bytes = transcript_bytes(&step->text, player->start_ms);
+    if (!transcript_match(step, got, player->start_ms, player->version, &size)) {
+        char *bytes = transcript_bytes(&step->text, player->start_ms, player->version);
         failed(player, transcript, step, "another reply was expected",
                bytes_of(bytes, step->text.size), got);
         free(bytes);
@@ -293,6 +294,7 @@ static bool begin(struct player *player)
     engine_memory_max_set(player->engine, 0);
     player->now_ms = (player->now_ms / 1000 + 1) * 1000 + START_MS_STEP;
     player->start_ms = player->now_ms;
+    memset(player->version, 0, sizeof(player->version));
     bool ok =
         connection_open(player, connection) &&
         feed_in_pieces(player, connection, bytes_of(flush, sizeof(flush) - 1), PLAY_WHOLE, 0) &&
@@ -319,7 +321,8 @@ bool player_play(struct player *player, const struct transcript *transcript, enu
             continue;
         }
         while (i + count < transcript->count && steps[count].connection == steps->connection &&
-               (steps[count].kind == STEP_SEND || steps[count].kind == STEP_EXPECT))
+               (steps[count].kind == STEP_EXPECT ||
+                (steps[count].kind == STEP_SEND && !steps[count].text.versioned)))
             count++;
         ok = play_run(player, transcript, steps, count, play, split);
         engine_maintain(player->engine, player->now_ms);

@@ -24,7 +24,8 @@ PASSWORD = b"secret"
 BYTE_BY_BYTE_MAX = 600  # of one send; the rest follows in larger pieces
 UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 ESCAPES = {"r": b"\r", "n": b"\n", "t": b"\t", "0": b"\0", "\\": b"\\", '"': b'"', "<": b"<"}
-INT, ANY, BULK = "int", "any", "bulk"
+INT, ANY, BULK, VERSION = "int", "any", "bulk", "v8"
+VERSION_SIZE = 8
 
 
 class Failure(Exception):
@@ -51,13 +52,16 @@ def read_text(text, patterns, where):
         rest = text[at:]
         braces = re.match(r"\\\{(?:(.)\*(\d+)|(s|ms)([+-]\d+))\}", rest)
         hexadecimal = re.match(r"\\x([0-9a-fA-F]{2})", rest)
-        pattern = re.match(r"<(?:(int|any|bulk)|(-?\d+)~(\d+))>", rest) if patterns else None
+        pattern = re.match(r"<(?:(int|any|bulk|v8)|(-?\d+)~(\d+))>", rest) if patterns else None
         if braces:
             at += braces.end()
             if braces[1]:
                 literal(braces[1].encode("latin-1") * int(braces[2]))
             else:
                 tokens.append((braces[3], int(braces[4])))
+        elif rest.startswith("\\{v8}"):
+            at += 5
+            tokens.append((VERSION,))
         elif hexadecimal:
             at += 4
             literal(bytes([int(hexadecimal[1], 16)]))
@@ -86,7 +90,8 @@ def read_words(text, where):
     tokens = [b"*%d\r\n" % len(words)]
     for word in words:
         body = read_text(word[1:-1] if word[0] == '"' else word, False, where)
-        size = sum(len(token) if isinstance(token, bytes) else {"s": 10, "ms": 13}[token[0]]
+        sizes = {"s": 10, "ms": 13, VERSION: VERSION_SIZE}
+        size = sum(len(token) if isinstance(token, bytes) else sizes[token[0]]
                    for token in body)
         tokens += [b"$%d\r\n" % size, *body, b"\r\n"]
     return tokens
@@ -135,14 +140,14 @@ def read_cases(path):
 
 # ---- matching
 
-def to_bytes(tokens, start):
+def to_bytes(tokens, start, version=bytes(VERSION_SIZE)):
     scale = {"s": 1, "ms": 1000}
-    return b"".join(token if isinstance(token, bytes)
+    return b"".join(token if isinstance(token, bytes) else version if token[0] == VERSION
                     else b"%d" % (start * scale[token[0]] + token[1]) for token in tokens)
 
 
 def to_regex(tokens, start):
-    """Numbers that may be a little less become groups."""
+    """Numbers that may be a little less, and versions, become groups."""
     parts = []
     for token in tokens:
         if isinstance(token, bytes):
@@ -155,25 +160,31 @@ def to_regex(tokens, start):
             parts.append(rb"\$\d+\r\n.*?")
         elif token[0] == "near":
             parts.append(rb"(-?\d+)")
+        elif token[0] == VERSION:
+            parts.append(rb"((?!\0{%d}).{%d})" % (VERSION_SIZE, VERSION_SIZE))
         else:
             parts.append(re.escape(to_bytes([token], start)))
     return re.compile(b"".join(parts), re.DOTALL)
 
 
 def match(tokens, any_order, got, start):
-    """How much of `got` matches, or None."""
+    """How much of `got` matches, or None, and the last version in it."""
+    version = None
     if any_order:
         lines = to_bytes(tokens, start).split(b"\r\n")
         here = got.split(b"\r\n")[:len(lines) - 1]
-        return len(b"\r\n".join(here)) + 2 if sorted(here) == sorted(lines[:-1]) else None
+        same = sorted(here) == sorted(lines[:-1])
+        return len(b"\r\n".join(here)) + 2 if same else None, None
     found = to_regex(tokens, start).match(got)
     if found is None:
-        return None
-    near = [token for token in tokens if not isinstance(token, bytes) and token[0] == "near"]
-    for text, (_, number, slack) in zip(found.groups(), near):
-        if not number - slack <= int(text) <= number:
-            return None
-    return found.end()
+        return None, None
+    groups = [token for token in tokens if token[:1] in (("near",), (VERSION,))]
+    for text, (kind, *limits) in zip(found.groups(), groups):
+        if kind == VERSION:
+            version = text
+        elif not limits[0] - limits[1] <= int(text) <= limits[0]:
+            return None, None
+    return found.end(), version
 
 
 # ---- connections
@@ -211,11 +222,12 @@ class Connection:
             pass  # closed by a protocol error: the case says so
 
     def expect(self, tokens, any_order, start, line):
+        """Returns the last version that was told."""
         while True:
-            size = match(tokens, any_order, self.got, start)
+            size, version = match(tokens, any_order, self.got, start)
             if size is not None:
                 self.got = self.got[size:]
-                return
+                return version
             enough = sum(len(token) for token in tokens if isinstance(token, bytes))
             wrong = len(self.got) > enough + 200
             try:
@@ -303,6 +315,7 @@ class Player:
 
     def play_steps(self, case, bytewise, strangers):
         start = int(time.time())
+        version = bytes(VERSION_SIZE)
         connections = {}
         last = {}
         for kind, line, name, argument in case.steps:
@@ -320,9 +333,9 @@ class Player:
             last[name] = line
             if kind == "send":
                 connection.begin(argument)
-                connection.send(to_bytes(argument, start), bytewise)
+                connection.send(to_bytes(argument, start, version), bytewise)
             elif kind in ("expect", "any order"):
-                connection.expect(argument, kind == "any order", start, line)
+                version = connection.expect(argument, kind == "any order", start, line) or version
             elif kind == "protocol":
                 connection.command(b"HELLO", argument.encode())
             elif kind == "closed":

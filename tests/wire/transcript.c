@@ -37,6 +37,7 @@ static void text_append(struct text *text, const struct text *more)
         text->timed = true;
         text->offset = more->offset;
     }
+    text->versioned |= more->versioned;
 }
 
 static void text_free(struct text *text)
@@ -44,6 +45,13 @@ static void text_free(struct text *text)
     free(text->data);
     free(text->kinds);
     *text = (struct text){0};
+}
+
+static void text_add_version(struct text *text)
+{
+    text->versioned = true;
+    for (int i = 0; i < TRANSCRIPT_VERSION_SIZE; i++)
+        text_add(text, '\0', BYTE_VERSION);
 }
 
 /* `*at` is behind "\{". */
@@ -54,6 +62,9 @@ static bool read_braces(const char **at, struct text *out)
     if (sscanf(*at, "%c*%d}%n", &byte, &count, &length) == 2 && length != 0) {
         while (count-- > 0)
             text_add(out, byte, BYTE_LITERAL);
+    } else if (strncmp(*at, "v8}", 3) == 0) {
+        text_add_version(out);
+        length = 3;
     } else if (sscanf(*at, "s%" SCNd64 "}%n", &out->offset, &length) == 1 && length != 0) {
         out->timed = true;
         for (int i = 0; i < 10; i++)
@@ -103,6 +114,11 @@ static bool read_pattern(const char **at, struct text *out)
             text_add(out, '\0', patterns[i].kind);
             return true;
         }
+    }
+    if (strncmp(*at, "v8>", 3) == 0) {
+        *at += 3;
+        text_add_version(out);
+        return true;
     }
     int64_t number, slack;
     int length = 0;
@@ -178,15 +194,18 @@ static bool read_words(const char *at, struct text *out)
     return ok && count != 0;
 }
 
-char *transcript_bytes(const struct text *text, int64_t start_ms)
+char *transcript_bytes(const struct text *text, int64_t start_ms, const char *version)
 {
     char *bytes = malloc(text->size + 1), digits[32];
     if (bytes == NULL)
         abort();
     if (text->size != 0)
         memcpy(bytes, text->data, text->size);
-    for (size_t i = 0; text->timed && i < text->size; i++) {
-        if (text->kinds[i] == BYTE_SECONDS) {
+    for (size_t i = 0; (text->timed || text->versioned) && i < text->size; i++) {
+        if (text->kinds[i] == BYTE_VERSION) {
+            memcpy(bytes + i, version, TRANSCRIPT_VERSION_SIZE);
+            i += TRANSCRIPT_VERSION_SIZE - 1;
+        } else if (text->kinds[i] == BYTE_SECONDS) {
             snprintf(digits, sizeof(digits), "%010" PRId64, start_ms / 1000 + text->offset);
             memcpy(bytes + i, digits, 10);
             i += 9;
@@ -357,8 +376,17 @@ static size_t match_placeholder(unsigned char kind, struct bytes got)
     return size;
 }
 
+static bool match_version(struct bytes got, char *version)
+{
+    static const char none[TRANSCRIPT_VERSION_SIZE];
+    if (got.size < sizeof(none) || memcmp(got.data, none, sizeof(none)) == 0)
+        return false;
+    memcpy(version, got.data, sizeof(none));
+    return true;
+}
+
 static bool match_in_order(const struct text *expected, const char *bytes, struct bytes got,
-                           size_t *out_size)
+                           char *version, size_t *out_size)
 {
     size_t at = 0;
     for (size_t i = 0; i < expected->size; i++) {
@@ -372,6 +400,11 @@ static bool match_in_order(const struct text *expected, const char *bytes, struc
                 i += 2;
             else if (kind == BYTE_BULK)
                 break;
+        } else if (kind == BYTE_VERSION) {
+            if (!match_version(bytes_of(got.data + at, got.size - at), version))
+                return false;
+            at += TRANSCRIPT_VERSION_SIZE;
+            i += TRANSCRIPT_VERSION_SIZE - 1;
         } else if (at == got.size || got.data[at++] != bytes[i]) {
             return false;
         }
@@ -414,11 +447,11 @@ static bool match_any_order(char *expected, size_t size, struct bytes got, size_
 }
 
 bool transcript_match(const struct step *expected, struct bytes got, int64_t start_ms,
-                      size_t *out_size)
+                      char *version, size_t *out_size)
 {
-    char *bytes = transcript_bytes(&expected->text, start_ms);
+    char *bytes = transcript_bytes(&expected->text, start_ms, version);
     bool ok = expected->any_order ? match_any_order(bytes, expected->text.size, got, out_size)
-                                  : match_in_order(&expected->text, bytes, got, out_size);
+                                  : match_in_order(&expected->text, bytes, got, version, out_size);
     free(bytes);
     return ok;
 }

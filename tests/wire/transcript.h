@@ -17,9 +17,11 @@
  * Escapes, everywhere: \r \n \t \0 \xHH \\ \" \< and
  *   \{x*1000}      1,000 times the byte x
  *   \{s+60}        the time 60 seconds after the case began, in Unix seconds; \{ms-1} likewise
+ *   \{v8}          the eight bytes that <v8> found last; nothing is sent before these have come
  * Patterns, in replies:
  *   <int> a whole number      <any> bytes up to the line's end      <bulk> a whole bulk string
  *   <100~5>        the number 100; where time is real, up to 5 less
+ *   <v8>           eight bytes that are not all zero: a version
  * Other lines of replies:
  *   << bytes       without CRLF at their end
  *   <~ lines       these lines in any order (KEYS)
@@ -54,15 +56,28 @@ enum step_kind {
 };
 
 /* What a byte of text means. */
-enum { BYTE_LITERAL, BYTE_INTEGER, BYTE_ANY, BYTE_BULK, BYTE_NUMBER, BYTE_SECONDS, BYTE_MS };
+enum {
+    BYTE_LITERAL,
+    BYTE_INTEGER,
+    BYTE_ANY,
+    BYTE_BULK,
+    BYTE_NUMBER,
+    BYTE_SECONDS,
+    BYTE_MS,
+    BYTE_VERSION
+};
+
+enum { TRANSCRIPT_VERSION_SIZE = 8 };
 
 /* Bytes, of which some are placeholders. BYTE_NUMBER, _SECONDS and _MS are digits; the two last
- * ones stand for the time `offset` after the case began, in as many digits. */
+ * ones stand for the time `offset` after the case began, in as many digits. A version is
+ * TRANSCRIPT_VERSION_SIZE bytes. */
 struct text {
     char *data;
     unsigned char *kinds;
     size_t size, room;
     bool timed;     /* there is a time in it (one at most) */
+    bool versioned; /* there is a version in it */
     int64_t offset; /* of that time */
 };
 
@@ -93,10 +108,12 @@ struct transcript_file {
 bool transcript_parse(struct transcript_file *file, const char *name, struct bytes content);
 void transcript_free(struct transcript_file *file);
 
-/* The bytes of `text` for a case that began at `start_ms`, in memory of malloc. */
-char *transcript_bytes(const struct text *text, int64_t start_ms);
-/* Does the beginning of `got` match? `*out_size`: how much of it. Numbers must be exact. */
+/* The bytes of `text` for a case that began at `start_ms` and whose last version is `version`, in
+ * memory of malloc. */
+char *transcript_bytes(const struct text *text, int64_t start_ms, const char *version);
+/* Does the beginning of `got` match? `*out_size`: how much of it. Numbers must be exact. `version`
+ * is overwritten by what <v8> finds. */
 bool transcript_match(const struct step *expected, struct bytes got, int64_t start_ms,
-                      size_t *out_size);
+                      char *version, size_t *out_size);
 
 #endif
