@@ -129,6 +129,20 @@ static void describe(const struct call *call, const struct value *value, struct 
         item->idle_s = (int64_t)read_time_s(call) - item->traits.read_time_s;
 }
 
+/* The new entry has been read if the old one had, or is by this. */
+static enum status rewrite_traits(struct call *call, const struct key *key, int64_t expires_ms,
+                                  const struct item *item)
+{
+    enum status status =
+        keyspace_set_traits(&call->access, key, expires_ms, or_none(&item->traits));
+    struct value value;
+
+    if (status == STATUS_OK && (item->read_before || !has(call, ITEM_UNNOTICED)) &&
+        keyspace_peek(&call->access, key, &value) == FIND_FOUND)
+        keyspace_note_read(&call->access, &value);
+    return status;
+}
+
 /* Writes what the read has to change. The caller holds the lock. */
 static enum status change(struct call *call, const struct key *key, int64_t expires_ms,
                           struct item *item)
@@ -154,7 +168,7 @@ static enum status change(struct call *call, const struct key *key, int64_t expi
     item->traits = traits;
     item->ttl_ms = ttl_of(call, expires_ms);
     if (rewrite)
-        return keyspace_set_traits(&call->access, key, expires_ms, or_none(&traits));
+        return rewrite_traits(call, key, expires_ms, item);
     keyspace_set_state(&call->access, key, traits.state);
     return STATUS_OK;
 }
