@@ -25,6 +25,7 @@ LOGS = BUILD / "test-logs"
 LANES = 2
 PYTHON = "/usr/bin/python3"
 CANARIES = 5
+FUZZED = ["memcache", "payload", "resp"]
 
 BUILDS = {
     # The one that scripts/build makes; see there.
@@ -126,7 +127,7 @@ def build(name):
     code, output = execute(command, 120, f"setup-{name}", env)
     if code == 0:
         targets = {"release": ["programs", "package"],
-                   "fuzz": ["tests/fuzz/fuzz_payload", "tests/fuzz/fuzz_resp"]}.get(
+                   "fuzz": [f"tests/fuzz/fuzz_{target}" for target in FUZZED]}.get(
             name, ["tests/serial/serial"] if name.startswith("canary") else [])
         code, output = execute(["ninja", "-C", folder] + targets, 600, f"build-{name}", env)
     if code == 0:
@@ -252,6 +253,7 @@ JOBS = {
         *TRANSCRIPTS, builds=[build], seconds=600) for build in ("release", "asan")},
     "fault-asan": meson_test("asan", "fault"),
     "fuzz-replay-asan": meson_test("asan", "fuzz"),
+    "fuzz-memcache": fuzz("memcache"),
     "fuzz-payload": fuzz("payload"),
     "fuzz-resp": fuzz("resp"),
     "serial-checker-asan": meson_test("asan", "serial"),

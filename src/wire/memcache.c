@@ -481,7 +481,8 @@ static enum parse read_quit(struct memcache_line *line, uint8_t mode)
     return memcache_deliver(line, "item-noop", 1, true);
 }
 
-/* Known as memcached's, so that a connection that begins with it is; there is no such thing here. */
+/* Known as memcached's, so that a connection that begins with it is; there is no such thing here.
+ */
 static enum parse read_unknown(struct memcache_line *line, uint8_t mode)
 {
     (void)mode;
@@ -499,7 +500,7 @@ static enum parse read_auth(struct memcache_line *line)
     size_t begin = line->after;
     uint32_t size;
 
-    if ((size_t)(line->end - line->data) < AUTH_LINE_SIZE_MIN)
+    if (line->after - 1 < AUTH_LINE_SIZE_MIN)
         return read_quit(line, 0);
     if (split(line, words, 5) < 5 || !bytes_equal(words[0], BYTES("set")) ||
         !memcache_u32(words[4], &size))

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "engine/blob.h"
 #include "wire/memcache.h"
 
 /* VALUE, key, flags, size, version, line end; and the ends of block and reply. */
