@@ -25,7 +25,7 @@ LOGS = BUILD / "test-logs"
 LANES = 2
 PYTHON = "/usr/bin/python3"
 CANARIES = 5
-FUZZED = ["memcache", "payload", "resp"]
+FUZZED = ["binary", "memcache", "payload", "resp"]
 
 BUILDS = {
     # The one that scripts/build makes; see there.
@@ -253,6 +253,7 @@ JOBS = {
         *TRANSCRIPTS, builds=[build], seconds=600) for build in ("release", "asan")},
     "fault-asan": meson_test("asan", "fault"),
     "fuzz-replay-asan": meson_test("asan", "fuzz"),
+    "fuzz-binary": fuzz("binary"),
     "fuzz-memcache": fuzz("memcache"),
     "fuzz-payload": fuzz("payload"),
     "fuzz-resp": fuzz("resp"),
