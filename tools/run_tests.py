@@ -25,7 +25,7 @@ LOGS = BUILD / "test-logs"
 LANES = 2
 PYTHON = "/usr/bin/python3"
 CANARIES = 5
-FUZZED = ["binary", "memcache", "payload", "resp"]
+FUZZED = ["admin_request", "binary", "memcache", "payload", "resp"]
 
 BUILDS = {
     # The one that scripts/build makes; see there.
@@ -253,10 +253,7 @@ JOBS = {
         *TRANSCRIPTS, builds=[build], seconds=600) for build in ("release", "asan")},
     "fault-asan": meson_test("asan", "fault"),
     "fuzz-replay-asan": meson_test("asan", "fuzz"),
-    "fuzz-binary": fuzz("binary"),
-    "fuzz-memcache": fuzz("memcache"),
-    "fuzz-payload": fuzz("payload"),
-    "fuzz-resp": fuzz("resp"),
+    **{f"fuzz-{target}": fuzz(target) for target in FUZZED},
     "serial-checker-asan": meson_test("asan", "serial"),
     **{f"serial-{build}": histories(build) for build in ("asan", "tsan", "debug")},
     **{f"serial-canary-{n}": canary(n) for n in range(1, CANARIES + 1)},

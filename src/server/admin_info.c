@@ -201,20 +201,6 @@ static uint64_t errors_of(struct server *server, const char *code, uint64_t *out
     return found;
 }
 
-static uint64_t longest_iteration_ns(struct server *server)
-{
-    uint64_t longest_ns = 0;
-
-    for (uint32_t i = 0; i < server->worker_count; i++) {
-        struct loop_stats loop;
-
-        loop_stats(server->workers[i].loop, &loop);
-        if (loop.iteration_cpu_max_ns > longest_ns)
-            longest_ns = loop.iteration_cpu_max_ns;
-    }
-    return longest_ns;
-}
-
 static void info_stats_loops(struct server *server, const struct server_totals *totals,
                              uint64_t commands_ns, struct buffer *out)
 {
@@ -232,7 +218,7 @@ static void info_stats_loops(struct server *server, const struct server_totals *
     text_append(out, "loop_iterations:%llu\r\nloop_waits_batched:%llu\r\n", LLU(totals->iterations),
                 LLU(totals->waits_batched));
     text_append(out, "longest_loop_iteration_us:%llu\r\n",
-                LLU(longest_iteration_ns(server) / 1000));
+                LLU(server_iteration_max_ns(server) / 1000));
 }
 
 static void info_stats(struct server *server, struct buffer *out)

@@ -16,6 +16,7 @@
 #include "os/random.h"
 #include "os/socket.h"
 #include "server/addresses.h"
+#include "server/admin_port.h"
 #include "server/log.h"
 #include "server/server_options.h"
 #include "server/worker.h"
@@ -35,28 +36,26 @@ enum {
 
 /* ---- starting */
 
-/* Opens one and counts it. A predecessor that was killed may hold its sockets for a moment longer
- * than its process lives, since the kernel takes io_uring apart in the background; so what is in
- * use is tried again for a while. */
-static bool add_listener(struct server *server, const char *address, bool tcp)
+/* Opens one, on a port of TCP if that is not 0. A predecessor that was killed may hold its sockets
+ * for a moment longer than its process lives, since the kernel takes io_uring apart in the
+ * background; so what is in use is tried again for a while. */
+static bool open_listener(struct server *server, const char *address, int64_t port,
+                          struct listener *listener)
 {
     struct options *options = &server->options;
     uint32_t backlog = (uint32_t)options->tcp_backlog;
     char message[512];
     uint64_t end_ns = clock_monotonic_ns() + LISTEN_PATIENCE_MS * UINT64_C(1000000);
 
-    ENSURE(server->listener_count < SERVER_LISTENERS_MAX); /* addresses_check() saw to it */
     while (!server_stopping(server)) {
-        struct listener *listener = &server->listeners[server->listener_count];
-        enum io_error error = tcp ? listener_open_tcp(address, (uint16_t)options->port, backlog,
-                                                      listener, message, sizeof(message))
+        enum io_error error = port != 0
+                                  ? listener_open_tcp(address, (uint16_t)port, backlog, listener,
+                                                      message, sizeof(message))
                                   : listener_open_unix(address, (uint32_t)options->unixsocketperm,
                                                        backlog, listener, message, sizeof(message));
 
-        if (error == IO_OK) {
-            server->listener_count++;
+        if (error == IO_OK)
             return true;
-        }
         if (error != IO_IN_USE || clock_monotonic_ns() >= end_ns) {
             log_line(LOG_WARNING, "%s", message);
             return false;
@@ -65,6 +64,16 @@ static bool add_listener(struct server *server, const char *address, bool tcp)
     }
     log_line(LOG_NOTICE, "stopping");
     return false;
+}
+
+static bool add_listener(struct server *server, const char *address, bool tcp)
+{
+    ENSURE(server->listener_count < SERVER_LISTENERS_MAX); /* addresses_check() saw to it */
+    if (!open_listener(server, address, tcp ? server->options.port : 0,
+                       &server->listeners[server->listener_count]))
+        return false;
+    server->listener_count++;
+    return true;
 }
 
 static bool start_listening(struct server *server)
@@ -85,6 +94,34 @@ static bool start_listening(struct server *server)
     if (!server_keepalive_set(server))
         log_line(LOG_WARNING, "the system refuses tcp-keepalive");
     return true;
+}
+
+/* Where clients are listened for, as far as the machine has these addresses. */
+static bool start_admin(struct server *server)
+{
+    struct listener listeners[ADMIN_LISTENERS_MAX];
+    struct bytes rest = bytes_of_text(server->options.bind);
+    char message[OPTION_MESSAGE_SIZE];
+    struct address address;
+    bool good = true;
+    uint32_t count = 0;
+
+    if (server->options.admin_port == 0)
+        return true;
+    while (good && address_next(&rest, &address)) {
+        if (address.optional && !address_exists(&address, 0, message, sizeof(message)))
+            continue;
+        good = count < ADMIN_LISTENERS_MAX &&
+               open_listener(server, address.text, server->options.admin_port, &listeners[count]);
+        if (!good && !server_stopping(server))
+            log_line(LOG_WARNING, "cannot listen for the admin port on %s", address.text);
+        count += good;
+    }
+    if (good)
+        return admin_port_start(server, listeners, count);
+    while (count > 0)
+        listener_close(&listeners[--count]);
+    return false;
 }
 
 static bool start_log(struct server *server)
@@ -179,6 +216,7 @@ static void announce(struct server *server)
     char text[LISTENING_TEXT_SIZE];
 
     listening_text(server, text, sizeof(text));
+    atomic_store(&server->ready, true);
     log_line(LOG_NOTICE, "%s", text);
     service_ready(server, text);
 }
@@ -205,6 +243,8 @@ bool server_start(struct server *server)
         log_line(LOG_WARNING, "%s", message);
         return false;
     }
+    if (!start_admin(server))
+        return false;
     server_clients_fit(server, options);
     if (!start_engine(server) || !start_listening(server) || !start_workers(server) ||
         !service_begin(server))
@@ -264,6 +304,20 @@ void server_totals(struct server *server, struct server_totals *out)
     out->iterations -= baseline.iterations;
     out->waits_batched -= baseline.waits_batched;
     out->iterations_ns -= baseline.iterations_ns;
+}
+
+uint64_t server_iteration_max_ns(struct server *server)
+{
+    uint64_t longest_ns = 0;
+
+    for (uint32_t i = 0; i < server->worker_count; i++) {
+        struct loop_stats stats;
+
+        loop_stats(server->workers[i].loop, &stats);
+        if (stats.iteration_cpu_max_ns > longest_ns)
+            longest_ns = stats.iteration_cpu_max_ns;
+    }
+    return longest_ns;
 }
 
 /* Counters have one writer each, so they go on, and the rest is counted from here. */
@@ -461,6 +515,7 @@ void server_run(struct server *server)
 
 void server_end(struct server *server)
 {
+    admin_port_end(server);
     /* All threads end before any worker goes, since each may post to any other. */
     for (uint32_t i = 0; i < server->worker_count; i++)
         worker_stop(&server->workers[i]);

@@ -29,6 +29,7 @@
 
 enum { SERVER_LISTENERS_MAX = ADDRESSES_MAX };
 
+struct admin_port;
 struct worker;
 
 /* How far a stop has come. */
@@ -60,8 +61,10 @@ struct server {
     uint32_t listener_count;
     struct worker *workers;
     uint32_t worker_count;
-    int64_t started_ms;     /* engine time */
-    uint64_t startup_bytes; /* used before anything was stored */
+    struct admin_port *admin_port; /* NULL: there is none */
+    _Atomic bool ready;            /* connections are accepted, or were */
+    int64_t started_ms;            /* engine time */
+    uint64_t startup_bytes;        /* used before anything was stored */
     char run_id[RUN_ID_SIZE + 1];
     _Atomic uint32_t clients; /* connections being served */
     _Atomic uint64_t client_id_last;
@@ -98,6 +101,8 @@ void server_note_hangup(struct server *server);
 
 /* Since the start, or the last reset. */
 void server_totals(struct server *server, struct server_totals *out);
+/* Processor time of the longest iteration of a worker's loop, since the start or the last reset. */
+uint64_t server_iteration_max_ns(struct server *server);
 /* CONFIG RESETSTAT. */
 void server_totals_reset(struct server *server);
 /* After a change of what workers observe: they see it before they run their next requests. */

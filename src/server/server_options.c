@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "os/process.h"
 #include "server/addresses.h"
+#include "server/admin_port.h"
 #include "server/config_rewrite.h"
 #include "server/log.h"
 #include "server/worker.h"
@@ -19,12 +20,14 @@ enum {
     /* Descriptors that are not a client's: files, listeners, rings and wake-ups of the loops. */
     DESCRIPTORS_SPARE = 32,
     DESCRIPTORS_PER_WORKER = 8,
+    DESCRIPTORS_ADMIN_PORT = ADMIN_LISTENERS_MAX + ADMIN_CONNECTIONS_MAX + 4,
 };
 
 bool server_clients_fit(struct server *server, struct options *options)
 {
     uint64_t clients = (uint64_t)options->maxclients;
     uint64_t other = DESCRIPTORS_SPARE + (uint64_t)server->threads * DESCRIPTORS_PER_WORKER;
+    other += options->admin_port != 0 ? DESCRIPTORS_ADMIN_PORT : 0;
     uint64_t limit = process_descriptors_raise(clients + other);
     uint64_t possible = limit > other ? limit - other : 1;
 
