@@ -113,6 +113,34 @@ enum outcome admin_cache_memlimit(struct call *call)
     return OUTCOME_DONE;
 }
 
+/* ---- watching */
+
+enum outcome admin_cache_watch(struct call *call)
+{
+    static const struct {
+        const char *name;
+        enum monitor_class class;
+    } rows[] = {{"fetchers", MONITOR_FETCHES},
+                {"mutations", MONITOR_MUTATIONS},
+                {"deletions", MONITOR_DELETIONS},
+                {"connevents", MONITOR_CONNECTIONS}};
+    uint32_t classes = call->argc == 1 ? 1U << MONITOR_FETCHES : 0;
+
+    for (uint32_t i = 1; i < call->argc; i++) {
+        uint32_t found = 0;
+
+        for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++)
+            if (bytes_equal(call->argv[i], bytes_of_text(rows[j].name)))
+                found = 1U << rows[j].class;
+        if (found == 0) {
+            reply_error(call->reply, "ERROR", BYTES(""));
+            return OUTCOME_DONE;
+        }
+        classes |= found;
+    }
+    return call_status(call, monitor_begin(session_of(call), classes));
+}
+
 /* ---- stopping */
 
 /* Every stop is a graceful one. Like memcached's, one that begins does not reply. */

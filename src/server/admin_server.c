@@ -56,7 +56,7 @@ enum outcome admin_monitor(struct call *call)
     }
     if (session_of(call)->monitor != NULL)
         return OUTCOME_DONE;
-    return call_status(call, monitor_begin(session_of(call)));
+    return call_status(call, monitor_begin(session_of(call), 1U << MONITOR_REQUESTS));
 }
 
 /* What absolute times of expiry are measured against. */

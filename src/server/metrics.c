@@ -71,7 +71,8 @@ static void write_server(struct server *server, struct buffer *out)
     gauge(out, "workers", server->worker_count, "Worker threads.");
     gauge(out, "connected_clients", atomic_load(&server->clients), "Connections being served.");
     gauge(out, "clients_limit", (uint64_t)server->options.maxclients, "Option maxclients.");
-    gauge(out, "monitoring_clients", atomic_load(&server->monitors), "Clients that MONITOR.");
+    gauge(out, "monitoring_clients", atomic_load(&server->monitors[MONITOR_REQUESTS]),
+          "Clients that MONITOR.");
 }
 
 static void write_cpu(struct buffer *out)

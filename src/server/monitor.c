@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * See server/monitor.h. An inbox's blocks are numbered; a client that begins remembers the number
- * of the next one, so that it sees nothing that was answered before it asked.
+ * of the next one, so that it sees nothing that was answered before it asked. In a block, as in a
+ * worker's `lines`, each line has a head before it that tells its class and its size.
  */
 #include "server/monitor.h"
 
@@ -22,6 +23,11 @@ struct monitor {
     struct monitor *next;
     struct session *session;
     uint64_t block_first; /* number of the first block it is shown */
+    uint32_t classes;     /* a bit each */
+};
+
+struct line_head {
+    uint32_t class, size;
 };
 
 struct monitor_block {
@@ -54,16 +60,18 @@ void monitoring_deinit(struct monitoring *monitoring)
 
 /* ---- who monitors */
 
-static void count_changed(struct session *session, int change)
+static void count_changed(struct session *session, uint32_t classes, int change)
 {
     struct worker *worker = session->worker;
 
     atomic_fetch_add(&worker->monitoring.count, (uint32_t)change);
-    atomic_fetch_add(&worker->server->monitors, (uint32_t)change);
+    for (uint32_t class = 0; class < MONITOR_CLASSES; class ++)
+        if (classes >> class & 1)
+            atomic_fetch_add(&worker->server->monitors[class], (uint32_t)change);
     server_observed_changed(worker->server);
 }
 
-enum status monitor_begin(struct session *session)
+enum status monitor_begin(struct session *session, uint32_t classes)
 {
     struct monitoring *monitoring = &session->worker->monitoring;
     struct monitor *monitor = alloc_get(sizeof(*monitor));
@@ -71,15 +79,16 @@ enum status monitor_begin(struct session *session)
     if (monitor == NULL)
         return STATUS_NO_MEMORY;
     monitor_turn(session->worker); /* what ran before is for those who asked before */
+    monitor_end(session);
     lock_acquire(&monitoring->lock);
     uint64_t block_first = monitoring->block_next;
     lock_release(&monitoring->lock);
-    *monitor = (struct monitor){monitoring->first, session, block_first};
+    *monitor = (struct monitor){monitoring->first, session, block_first, classes};
     monitoring->first = monitor;
     session->monitor = monitor;
     session->client.no_keys = true;
     conn_class_set(session->conn, CONN_PUSHED);
-    count_changed(session, 1);
+    count_changed(session, classes, 1);
     return STATUS_OK;
 }
 
@@ -92,20 +101,46 @@ void monitor_end(struct session *session)
     while (*link != session->monitor)
         link = &(*link)->next;
     *link = session->monitor->next;
+    uint32_t classes = session->monitor->classes;
     alloc_free(session->monitor);
     session->monitor = NULL;
     session->client.no_keys = false;
     conn_class_set(session->conn, CONN_ANSWERED);
-    count_changed(session, -1);
+    count_changed(session, classes, -1);
 }
 
 /* ---- lines */
+
+void monitor_line_begin(struct worker *worker, enum monitor_class class)
+{
+    struct monitoring *monitoring = &worker->monitoring;
+    struct line_head head = {.class = class};
+
+    monitoring->line_start = buffer_bytes(&monitoring->lines).size;
+    sink_write(&monitoring->lines.sink, (const char *)&head, sizeof(head));
+}
+
+void monitor_line_end(struct worker *worker)
+{
+    struct monitoring *monitoring = &worker->monitoring;
+    struct line_head head;
+
+    if (monitoring->lines.sink.failed)
+        return;
+    /* It may lie anywhere. */
+    char *line = monitoring->lines.data + monitoring->line_start;
+    memcpy(&head, line, sizeof(head));
+    head.size =
+        (uint32_t)(buffer_bytes(&monitoring->lines).size - monitoring->line_start - sizeof(head));
+    memcpy(line, &head, sizeof(head));
+}
 
 static void write_line(struct session *session, const struct request *request)
 {
     struct buffer *lines = &session->worker->monitoring.lines;
     int64_t now_us = clock_engine_us();
 
+    monitor_line_begin(session->worker, MONITOR_REQUESTS);
     text_append(lines, "+%lld.%06d [%u ", (long long)(now_us / 1000000), (int)(now_us % 1000000),
                 session->client.db);
     if (session->peer[0] != '\0')
@@ -118,6 +153,7 @@ static void write_line(struct session *session, const struct request *request)
                    admin_is_secret(request, i) ? BYTES("(redacted)") : request->argv[i]);
     }
     sink_write(&lines->sink, "\r\n", 2);
+    monitor_line_end(session->worker);
 }
 
 /* As in Redis, what administrators do is nobody's business. */
@@ -227,20 +263,30 @@ static void hand_on(struct worker *worker)
         }
         put(worker, target, block);
     }
-    if (lines.size > LINES_KEPT_MAX || !worker->observer.monitored)
+    if (lines.size > LINES_KEPT_MAX || !(worker->observer.monitored || worker->observer.watched))
         buffer_deinit(&monitoring->lines);
     else
         buffer_clear(&monitoring->lines);
 }
 
+static void deliver_block(const struct monitor *monitor, const struct monitor_block *block)
+{
+    struct sink *sink = conn_sink(monitor->session->conn);
+    struct line_head head;
+
+    for (size_t at = 0; at < block->size; at += sizeof(head) + head.size) {
+        memcpy(&head, block->lines + at, sizeof(head));
+        if (monitor->classes >> head.class & 1)
+            sink_write(sink, block->lines + at + sizeof(head), head.size);
+    }
+}
+
 static void deliver(struct monitor *monitor, const struct monitor_block *block)
 {
-    struct conn *conn = monitor->session->conn;
-
-    for (; block != NULL && !monitor->session->replies_off && !conn_closing(conn);
+    for (; block != NULL && !monitor->session->replies_off && !conn_closing(monitor->session->conn);
          block = block->next) {
         if (block->number >= monitor->block_first)
-            sink_write(conn_sink(conn), block->lines, block->size);
+            deliver_block(monitor, block);
     }
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * MONITOR: every request that has run, on whatever worker, is shown to each client that asked.
+ * MONITOR and memcached's watch: what happens, on whatever worker, is shown to each client that
+ * asked for its class, as lines. MONITOR's class is every request that has run; who watches is told
+ * by server/watch.h.
  *
  * A worker writes a line for each request it ran (server/observer.h) and, at the end of its loop's
  * iteration and so before any reply leaves, hands the lines as one block to the inbox of every
@@ -28,6 +30,16 @@
 
 enum { MONITOR_INBOX_MAX = 32 * 1024 * 1024 };
 
+/* What a line is about, by number; a client has a set of them, one bit each. */
+enum monitor_class {
+    MONITOR_REQUESTS,
+    MONITOR_FETCHES,
+    MONITOR_MUTATIONS,
+    MONITOR_DELETIONS,
+    MONITOR_CONNECTIONS,
+    MONITOR_CLASSES
+};
+
 struct monitor; /* a monitoring client */
 struct monitor_block;
 struct request;
@@ -36,7 +48,8 @@ struct worker;
 
 /* A worker's part. Its thread's alone, but for what says otherwise. */
 struct monitoring {
-    struct buffer lines;   /* of what this worker ran and has not handed on */
+    struct buffer lines;   /* of what this worker did and has not handed on: see monitor.c */
+    size_t line_start;     /* where the one begins that is being written */
     size_t early_start;    /* where the line begins that was written before its request ran */
     bool early;            /* there is one */
     struct monitor *first; /* this worker's monitoring clients */
@@ -54,10 +67,14 @@ void monitoring_init(struct monitoring *monitoring);
 /* After all threads have ended and all sessions have closed. */
 void monitoring_deinit(struct monitoring *monitoring);
 
-/* On the session's thread. From now on it is shown what runs; one that monitors must not ask. */
-enum status monitor_begin(struct session *session) MUST_USE;
+/* On the session's thread. From now on it is shown lines of these classes, and of no others. */
+enum status monitor_begin(struct session *session, uint32_t classes) MUST_USE;
 /* It is shown no more. Does nothing to a session that does not monitor. */
 void monitor_end(struct session *session);
+
+/* Around what is written to the worker's `lines` as one line; only where somebody wants it. */
+void monitor_line_begin(struct worker *worker, enum monitor_class class);
+void monitor_line_end(struct worker *worker);
 
 /* A request has run. */
 void monitor_show(struct session *session, const struct request *request);

@@ -7,6 +7,7 @@
 #include "server/clients.h"
 #include "server/log.h"
 #include "server/monitor.h"
+#include "server/watch.h"
 
 #define NS_PER_US ((uint64_t)1000)
 #define NS_PER_MS ((uint64_t)1000000)
@@ -31,7 +32,7 @@ void observer_refresh(struct worker *worker)
     observer->tracks = options->latency_tracking != 0;
     int64_t slow_us = options->slowlog_threshold_us;
     bool logs = slow_us >= 0 && options->slowlog_count_max > 0;
-    observer->monitored = atomic_load(&server->monitors) > 0;
+    observer->monitored = atomic_load(&server->monitors[MONITOR_REQUESTS]) > 0;
     observer->exact = observer->monitored || (logs && slow_us < EXACT_BELOW_US);
     observer->noted_ticks = logs ? threshold_ticks((uint64_t)slow_us, NS_PER_US) : UINT64_MAX;
     int64_t spike_ms = options->latency_threshold_ms;
@@ -41,6 +42,7 @@ void observer_refresh(struct worker *worker)
         observer->noted_ticks = observer->slow_iteration_ticks;
     if (observer->monitored)
         observer->noted_ticks = 0;
+    watch_refresh(worker);
 }
 
 void observer_begin(struct worker *worker)

@@ -32,6 +32,7 @@ struct observer {
     bool tracks;                   /* latency-tracking */
     bool exact;                    /* every request is a run of its own */
     bool monitored;                /* somebody is shown every request */
+    bool watched;                  /* somebody is shown what becomes of keys */
     uint64_t noted_ticks;          /* a run that takes so long is noted by somebody */
     uint64_t slow_iteration_ticks; /* likewise an iteration of the loop */
     uint64_t since_ticks;          /* when the current run began */

@@ -19,6 +19,7 @@
 #include "server/admin_port.h"
 #include "server/log.h"
 #include "server/server_options.h"
+#include "server/watch.h"
 #include "server/worker.h"
 
 enum {
@@ -235,6 +236,7 @@ bool server_start(struct server *server)
 
     server->started_ms = clock_engine_ms();
     clock_ticks_init();
+    watch_init();
     choose_run_id(server->run_id);
     server->threads = options->threads != 0 ? (uint32_t)options->threads : thread_cpu_count();
     if (!start_log(server))

@@ -19,6 +19,7 @@
 #include "os/thread.h"
 #include "server/addresses.h"
 #include "server/latency.h"
+#include "server/monitor.h"
 #include "server/options.h"
 #include "server/service.h"
 #include "server/slowlog.h"
@@ -78,11 +79,13 @@ struct server {
     _Atomic uint64_t used_peak_bytes;
     struct slowlog slowlog;
     struct latency latency;
-    _Atomic uint32_t monitors;     /* clients that MONITOR */
-    _Atomic uint32_t observed;     /* raised with whatever observers follow */
-    _Atomic uint32_t stats_resets; /* CONFIG RESETSTAT, so far */
-    struct lock baseline_lock;     /* guards: */
-    struct server_totals baseline; /* totals at CONFIG RESETSTAT */
+    /* Clients that are shown lines of each class. */
+    _Atomic uint32_t monitors[MONITOR_CLASSES];
+    _Atomic uint64_t watch_line_last; /* number of the last line for those that watch */
+    _Atomic uint32_t observed;        /* raised with whatever observers follow */
+    _Atomic uint32_t stats_resets;    /* CONFIG RESETSTAT, so far */
+    struct lock baseline_lock;        /* guards: */
+    struct server_totals baseline;    /* totals at CONFIG RESETSTAT */
 };
 
 /* Options are loaded already. Logs what is wrong and returns false; false as well when asked to

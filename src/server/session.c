@@ -21,6 +21,7 @@
 #include "server/flush.h"
 #include "server/log.h"
 #include "server/pause.h"
+#include "server/watch.h"
 
 /* An unfinished request of fewer bytes is read again from its start, which is cheaper than moving
  * its parser. */
@@ -222,6 +223,7 @@ static bool opened(struct conn *conn)
     conn_user_set(conn, session);
     atomic_fetch_add(&server->clients, 1);
     enlist(worker, session);
+    watch_opened(session);
     return true;
 }
 
@@ -259,6 +261,7 @@ static void closed(struct conn *conn)
         pending_end(session);
     waiting_end(session);
     monitor_end(session);
+    watch_closed(session);
     client_deinit(&session->client);
     session_show(session); /* it watches nothing any more */
     label_release(session->label);
@@ -375,6 +378,7 @@ static void protocol_error(struct session *session, const char *error)
     begin_reply(session, NULL);
     if (error == wire_too_big)
         counter_add(&session->worker->query_drops, 1);
+    session->close_reason = "error";
     session->wire->protocol_error(&session->reply, error);
     conn_close_after_flush(session->conn);
 }
@@ -650,7 +654,7 @@ static size_t data(struct conn *conn, char *bytes, size_t size)
     if (session->wire == NULL) {
         if (wire_detect(bytes, size, &session->wire) != DETECT_YES)
             return 0;
-        session->reply.ops = session->wire->reply_ops;
+        session->reply.ops = watch_reply_ops(session);
     }
     while (more && at < size && !conn_congested(conn) && !conn_closing(conn) &&
            session->waiting_first == NULL)
@@ -716,6 +720,7 @@ static void dropped(struct conn *conn, enum loop_drop why)
     if (session == NULL) /* it was refused */
         return;
     unsigned long long id = session->id;
+    session->close_reason = why == LOOP_DROP_IDLE ? "idle_timeout" : "error";
     if (why == LOOP_DROP_IDLE) {
         log_line(LOG_VERBOSE, "client %llu was idle and was closed", id);
     } else if (why == LOOP_DROP_STALLED) {

@@ -75,7 +75,8 @@ struct session {
     int fd;                                       /* shown */
     bool replies_off;                             /* CLIENT REPLY OFF */
     uint8_t skips;                                /* requests that get no reply, this one first */
-    struct monitor *monitor;                      /* NULL: it does not MONITOR */
+    struct monitor *monitor;                      /* NULL: it neither MONITORs nor watches */
+    const char *close_reason;                     /* as a watcher is told; NULL: the usual one */
     bool no_evict, no_touch;                      /* asked for and shown, without effect yet */
     char peer[48], local[48]; /* shown; "127.0.0.1:1234", empty on unix sockets */
 };

@@ -7,6 +7,7 @@
 #include "server/flush.h"
 #include "server/log.h"
 #include "server/session.h"
+#include "server/watch.h"
 
 struct fixture {
     struct server server;
@@ -14,6 +15,7 @@ struct fixture {
     struct session session;
     struct item_terms terms;
     struct buffer answer;
+    int64_t line_last;
     char text[1 << 16];
 };
 
@@ -68,12 +70,17 @@ static void show_item(struct reply *reply, const struct item *item)
 /* Words of a line; what it answers as text, as in command/harness.h. */
 static const char *run(struct fixture *f, const char *line)
 {
-    struct reply_ops ops = harness_ops;
+    struct reply_ops own = harness_ops, ops;
+    struct wire wire = {.reply_ops = &own};
     struct bytes argv[16];
     struct request request = {.argv = argv, .terms = &f->terms};
     struct command_counts *counts;
 
-    ops.item = show_item;
+    own.item = show_item;
+    ops = own;
+    if (f->worker->observer.watched)
+        watch_wrap(&own, &ops);
+    f->session.wire = &wire;
     for (const char *at = line; *at != '\0'; at += strspn(at, " ")) {
         size_t size = strcspn(at, " ");
 
@@ -81,7 +88,7 @@ static const char *run(struct fixture *f, const char *line)
         at += size;
     }
     buffer_clear(&f->answer);
-    f->session.reply = (struct reply){.ops = &ops, .sink = &f->answer.sink};
+    f->session.reply = (struct reply){.ops = &ops, .sink = &f->answer.sink, .request = &request};
     engine_thread_online(f->worker->engine_thread);
     dispatch_prepare(&f->session.client, &request);
     assert_non_null(request.command);
@@ -324,6 +331,120 @@ static void memlimit_is_maxmemory_in_megabytes(void **state)
     assert_int_equal(engine_memory_max(f->server.engine), 64 * 1024 * 1024);
 }
 
+/* The lines that were written since the last call, without what differs each time, and the classes
+ * they have. */
+static const char *lines_of(struct fixture *f)
+{
+    struct buffer *lines = &f->worker->monitoring.lines;
+    struct bytes all = buffer_bytes(lines);
+    size_t size = 0;
+
+    for (size_t at = 0; at < all.size;) {
+        uint32_t head[2];
+        char line[1024], *type;
+
+        memcpy(head, all.data + at, sizeof(head));
+        at += sizeof(head);
+        assert_in_range(head[1], 1, sizeof(line) - 1);
+        snprintf(line, sizeof(line), "%.*s", (int)head[1], all.data + at);
+        at += head[1];
+        long long seconds, id;
+        int micros;
+        assert_int_equal(sscanf(line, "ts=%lld.%d gid=%lld ", &seconds, &micros, &id), 3);
+        assert_int_equal(id, ++f->line_last);
+        type = strstr(line, "type=");
+        assert_non_null(type);
+        size += (size_t)snprintf(f->text + size, sizeof(f->text) - size, "%u %s", head[0], type);
+    }
+    f->text[size] = '\0';
+    buffer_clear(lines);
+    return f->text;
+}
+
+static void watch_all(struct fixture *f)
+{
+    for (int class = MONITOR_FETCHES; class < MONITOR_CLASSES; class ++)
+        f->server.monitors[class] = 1;
+    observer_refresh(f->worker);
+    assert_true(f->worker->observer.watched);
+    f->session.fd = 9;
+}
+
+static void watchers_are_told_what_became_of_items(void **state)
+{
+    struct fixture *f = *state;
+    const struct item_terms plain = {.mode = ITEM_SET};
+
+    run_with(f, "item-set k n 55555", plain);
+    assert_string_equal(lines_of(f), "");
+    watch_all(f);
+    run_with(f, "item-set k n 55555", (struct item_terms){.time = {ITEM_TIME_AFTER, 60000}});
+    run_with(f, "item-set k n 6", (struct item_terms){.mode = ITEM_ADD});
+    run_with(f, "item-set k n 7", (struct item_terms){.options = ITEM_COMPARES, .compare = 99});
+    run_with(f, "item-set no n 7", (struct item_terms){.options = ITEM_COMPARES, .compare = 99});
+    assert_string_equal(
+        lines_of(f), "2 type=item_store key=k status=stored cmd=set ttl=60 clsid=1 cfd=9 size=5\n"
+                     "2 type=item_store key=k status=not_stored cmd=add ttl=60 clsid=1 cfd=9 "
+                     "size=1\n"
+                     "2 type=item_store key=k status=exists cmd=cas ttl=60 clsid=1 cfd=9 size=1\n"
+                     "2 type=item_store key=no status=not_found cmd=cas ttl=0 clsid=1 cfd=9 "
+                     "size=1\n");
+    run_with(f, "item-get k n", plain);
+    run_with(f, "item-gets no k", plain);
+    run(f, "get k");
+    run(f, "mget no k other k");
+    assert_string_equal(lines_of(f),
+                        "1 type=item_get key=k status=found clsid=1 cfd=9 size=5\n"
+                        "1 type=item_get key=no status=not_found clsid=0 cfd=9 size=0\n"
+                        "1 type=item_get key=k status=found clsid=1 cfd=9 size=5\n"
+                        "1 type=item_get key=k status=found clsid=1 cfd=9 size=5\n"
+                        "1 type=item_get key=no status=not_found clsid=0 cfd=9 size=0\n"
+                        "1 type=item_get key=k status=found clsid=1 cfd=9 size=5\n"
+                        "1 type=item_get key=other status=not_found clsid=0 cfd=9 size=0\n"
+                        "1 type=item_get key=k status=found clsid=1 cfd=9 size=5\n");
+    run(f, "dbsize");
+    run(f, "keys *");
+    run(f, "get a\001%,");
+    run_with(f, "item-count k n", (struct item_terms){.mode = ITEM_RAISE, .delta = 1});
+    run_with(f, "item-delete k n", plain);
+    run_with(f, "item-delete k n", plain);
+    assert_string_equal(lines_of(f),
+                        "1 type=item_get key=a%01%25%2C status=not_found clsid=0 cfd=9 size=0\n"
+                        "1 type=item_get key=k status=found clsid=1 cfd=9 size=5\n"
+                        "3 type=deleted key=k cmd=delete clsid=1 size=5\n");
+    f->server.monitors[MONITOR_FETCHES] = 0;
+    run(f, "get k");
+    assert_string_equal(lines_of(f), "");
+    for (int class = 0; class < MONITOR_CLASSES; class ++)
+        f->server.monitors[class] = 0;
+    observer_refresh(f->worker);
+    assert_false(f->worker->observer.watched);
+}
+
+static void watchers_are_told_of_connections(void **state)
+{
+    struct fixture *f = *state;
+
+    watch_opened(&f->session);
+    assert_string_equal(lines_of(f), "");
+    watch_all(f);
+    watch_opened(&f->session);
+    strcpy(f->session.peer, "127.0.0.1:5555");
+    watch_opened(&f->session);
+    strcpy(f->session.peer, "[::1]:44");
+    watch_closed(&f->session);
+    f->session.close_reason = "idle_timeout";
+    watch_closed(&f->session);
+    assert_string_equal(lines_of(f),
+                        "4 type=conn_new rip=unix rport=0 transport=local cfd=9\n"
+                        "4 type=conn_new rip=127.0.0.1 rport=5555 transport=tcp cfd=9\n"
+                        "4 type=conn_close rip=::1 rport=44 transport=tcp reason=normal cfd=9\n"
+                        "4 type=conn_close rip=::1 rport=44 transport=tcp reason=idle_timeout "
+                        "cfd=9\n");
+    assert_string_equal(run(f, "cache-watch fetchers nonsense"), "-ERROR ");
+    assert_string_equal(run(f, "cache-watch evictions"), "-ERROR ");
+}
+
 static void shutdown_is_refused_unless_allowed(void **state)
 {
     struct fixture *f = *state;
@@ -350,6 +471,8 @@ int main(void)
         FIXTURE_TEST(a_flush_happens_now_or_when_it_is_due),
         FIXTURE_TEST(verbosity_chooses_the_level_of_the_log),
         FIXTURE_TEST(memlimit_is_maxmemory_in_megabytes),
+        FIXTURE_TEST(watchers_are_told_what_became_of_items),
+        FIXTURE_TEST(watchers_are_told_of_connections),
         FIXTURE_TEST(shutdown_is_refused_unless_allowed),
     };
     return cmocka_run_group_tests_name("server/admin_cache", tests, NULL, NULL);
