@@ -25,6 +25,7 @@ struct request {
     struct blob **blobs;
     /* How a COMMAND_ITEM row is to be carried out; NULL: argv[0] names a command for everybody. */
     struct item_terms *terms;
+    bool admitted; /* it brought a credential of its own, which holds for it alone */
     bool last;     /* the connection is to be closed once this is answered */
     uint64_t hash; /* of the first key; valid when command->key_first != 0 and arity is right */
 };

@@ -235,6 +235,7 @@ bool server_start(struct server *server)
     char message[OPTION_MESSAGE_SIZE];
 
     server->started_ms = clock_engine_ms();
+    server->guarded = options_password_set(&server->options);
     clock_ticks_init();
     watch_init();
     choose_run_id(server->run_id);

@@ -71,6 +71,7 @@ struct server {
     _Atomic uint64_t client_id_last;
     _Atomic int stop;            /* enum server_stop; only grows */
     _Atomic bool hung_up;        /* a SIGHUP came */
+    _Atomic bool guarded;        /* a password is set */
     _Atomic uint64_t pause;      /* see server/pause.h */
     _Atomic int64_t flush_at_ms; /* see server/flush.h */
     struct signal_flag wake;     /* wakes the main thread */

@@ -73,6 +73,13 @@ static bool changed_maxclients(struct server *server, char *message)
     return false;
 }
 
+static bool changed_password(struct server *server, char *message)
+{
+    (void)message;
+    server->guarded = options_password_set(&server->options);
+    return true;
+}
+
 static bool changed_limits(struct server *server, char *message)
 {
     for (uint32_t i = 0; i < server->worker_count; i++) {
@@ -115,6 +122,7 @@ static bool changed(struct server *server, const struct option *option, char *me
     } hooks[] = {
         {offsetof(struct options, maxmemory), changed_maxmemory},
         {offsetof(struct options, maxclients), changed_maxclients},
+        {offsetof(struct options, requirepass), changed_password},
         {offsetof(struct options, loglevel), changed_log},
         {offsetof(struct options, log_format), changed_log},
         {offsetof(struct options, timeout_us), changed_limits},

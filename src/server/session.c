@@ -274,7 +274,8 @@ static void closed(struct conn *conn)
 
 static const struct wire_limits *limits_of(const struct session *session)
 {
-    return session->client.authenticated ? &session->worker->limits : &wire_limits_unauthenticated;
+    return session->client.authenticated ? &session->worker->limits
+                                         : &session->worker->stranger_limits;
 }
 
 /* A web page can have a browser send HTTP to this port, with commands in its body. */
@@ -312,8 +313,12 @@ static bool run_request(struct session *session, struct request *request)
         return false;
     }
     begin_reply(session, request);
+    bool authenticated = session->client.authenticated;
+    session->client.authenticated |= request->admitted;
     enum dispatched how =
         dispatch_run(&session->client, request, session->worker->now_ms, &session->reply);
+    if (__builtin_expect(request->admitted, 0))
+        session->client.authenticated = authenticated;
     answered(session, request, how);
     return how == DISPATCH_RAN;
 }
@@ -428,12 +433,13 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
                               size_t size)
 {
     struct pending *pending = session->pending;
+    bool told = parser->interim.size > 0; /* once: reading it again would tell again */
 
-    if (parser->interim.size > 0) {
+    if (told) {
         sink_write_bytes(conn_sink(session->conn), parser->interim);
         parser->interim = bytes_of(NULL, 0);
     }
-    if (parser->blob_need == 0 && pending == NULL && size < REPARSE_SIZE_MAX) {
+    if (parser->blob_need == 0 && pending == NULL && size < REPARSE_SIZE_MAX && !told) {
         conn_expect(session->conn, parser->need);
         parser_reset(parser);
         return 0;

@@ -10,6 +10,7 @@
 
 #include "base/ensure.h"
 #include "os/socket.h"
+#include "server/gate.h"
 #include "server/log.h"
 #include "server/option_texts.h"
 #include "server/pause.h"
@@ -63,13 +64,15 @@ static struct loop_limits loop_limits_of(struct options *options)
     };
 }
 
-static struct wire_limits wire_limits_of(const struct options *options)
+static void take_wire_limits(struct worker *worker)
 {
-    struct wire_limits limits = wire_limits_default;
+    const struct options *options = &worker->server->options;
 
-    limits.argument_size_max = (size_t)options->argument_size_max;
-    limits.query_size_max = (size_t)options->query_size_max;
-    return limits;
+    worker->limits = wire_limits_default;
+    worker->limits.argument_size_max = (size_t)options->argument_size_max;
+    worker->limits.query_size_max = (size_t)options->query_size_max;
+    worker->stranger_limits = wire_limits_unauthenticated;
+    worker->limits.gate = worker->stranger_limits.gate = &worker->gate;
 }
 
 static void take_limits(struct loop *loop, void *argument)
@@ -78,7 +81,7 @@ static void take_limits(struct loop *loop, void *argument)
     struct loop_limits limits = loop_limits_of(&worker->server->options);
 
     (void)argument;
-    worker->limits = wire_limits_of(&worker->server->options);
+    take_wire_limits(worker);
     loop_limits_set(loop, &limits);
 }
 
@@ -105,7 +108,8 @@ enum status worker_init(struct worker *worker, struct server *server, uint32_t i
     worker->server = server;
     worker->index = index;
     worker->discard.ops = &discard_ops;
-    worker->limits = wire_limits_of(options);
+    gate_init(&worker->gate, server, &worker->limits);
+    take_wire_limits(worker);
     monitoring_init(&worker->monitoring);
     *why = "memory is out";
     for (; parser_count < WORKER_BATCH_MAX; parser_count++) {

@@ -36,7 +36,9 @@ struct worker {
     uint32_t index;
     int64_t now_ms; /* engine time, sampled after each wait */
     uint32_t since_safe_point;
-    struct wire_limits limits; /* of authenticated clients */
+    struct wire_limits limits;          /* of authenticated clients */
+    struct wire_limits stranger_limits; /* of others */
+    struct wire_gate gate;              /* of both; its owner is the server */
     struct parser parsers[WORKER_BATCH_MAX];
     counter commands, connections, rejected;
     counter query_drops, output_drops; /* connections closed for what they sent, or did not take */

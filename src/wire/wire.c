@@ -95,7 +95,7 @@ void parser_reset(struct parser *parser)
     parser->need = parser->blob_need = 0;
     parser->blob_unwanted = false;
     parser->request.terms = NULL;
-    parser->request.last = parser->rewritten = false;
+    parser->request.admitted = parser->request.last = parser->rewritten = false;
     parser->interim = bytes_of(NULL, 0);
     parser->offset = parser->scanned = 0;
     parser->argc_total = parser->argc_done = parser->argc_kept = 0;

@@ -6,6 +6,7 @@
 #ifndef LARDER_WIRE_WIRE_H
 #define LARDER_WIRE_WIRE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,12 +18,27 @@
 enum parse { PARSE_DONE, PARSE_MORE, PARSE_BAD };
 enum detect { DETECT_YES, DETECT_MORE, DETECT_NO };
 
+struct wire_limits;
+
+/* What wires ask whose every request brings its own credential and may come from a web page.
+ * Thread-safe. */
+struct wire_gate {
+    void *owner;
+    const _Atomic bool *guarded; /* a password is set */
+    /* Empty ones were not given. */
+    bool (*admits)(void *owner, struct bytes user, struct bytes password);
+    bool (*host_allowed)(void *owner, struct bytes name);     /* by configuration */
+    bool (*origin_allowed)(void *owner, struct bytes origin); /* "*": all of them? */
+    const struct wire_limits *limits;                         /* of requests it admits */
+};
+
 struct wire_limits {
     uint32_t arguments_max;   /* per request; at least 9 */
     size_t argument_size_max; /* bytes; at least 99 */
     size_t inline_size_max;   /* a request on one line, and any line inside a request */
     size_t query_size_max;    /* bytes an unfinished request may hold, without its blobs */
     bool unauthenticated;     /* these are limits for strangers; complaints say so */
+    const struct wire_gate *gate; /* NULL: it admits nobody and allows nothing */
 };
 
 /* 1,048,576 arguments of 512 MB, lines of 64 KB, queries of 1 GB. */

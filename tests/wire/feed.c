@@ -112,9 +112,13 @@ static bool keep(struct feed *feed, struct parser *parser)
         MUST(parser->blob_offset <= size && size - parser->blob_offset < parser->blob_need);
         MUST(parser->need >= parser->blob_offset + parser->blob_need);
     }
+    bool told = parser->interim.size != 0;
+    if (told && feed->interim != NULL)
+        feed->interim(feed, parser->interim);
+    parser->interim = bytes_of(NULL, 0);
     bool take_blob = parser->blob_need != 0 && feed->engine != NULL && dice_roll(&feed->dice, 4);
     if (parser == feed->worker) {
-        if (!take_blob && dice_roll(&feed->dice, 2)) {
+        if (!take_blob && !told && dice_roll(&feed->dice, 2)) {
             parser_reset(parser);
             return true;
         }

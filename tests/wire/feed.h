@@ -27,6 +27,7 @@ struct feed {
     struct parser *worker;            /* shared by many feeds, one at a time */
     void (*request)(struct feed *feed, struct request *request); /* argc is at least 1 */
     void (*complaint)(struct feed *feed, const char *error);
+    void (*interim)(struct feed *feed, struct bytes bytes); /* NULL: nobody listens */
     void *owner;
     uint64_t dice;
     /* --- private */

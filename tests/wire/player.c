@@ -58,6 +58,12 @@ static void run_request(struct feed *feed, struct request *request)
     feed->closed = request->last;
 }
 
+static void tell(struct feed *feed, struct bytes bytes)
+{
+    struct connection *connection = (struct connection *)feed;
+    sink_write_bytes(&connection->output.sink, bytes);
+}
+
 static void complain(struct feed *feed, const char *error)
 {
     struct connection *connection = (struct connection *)feed;
@@ -75,6 +81,7 @@ static bool connection_open(struct player *player, struct connection *connection
         .worker = &player->worker,
         .request = run_request,
         .complaint = complain,
+        .interim = tell,
         .owner = player,
     };
     client_init(&connection->client, player->engine, player->thread);
