@@ -33,11 +33,11 @@ struct wire_gate {
 };
 
 struct wire_limits {
-    uint32_t arguments_max;   /* per request; at least 9 */
-    size_t argument_size_max; /* bytes; at least 99 */
-    size_t inline_size_max;   /* a request on one line, and any line inside a request */
-    size_t query_size_max;    /* bytes an unfinished request may hold, without its blobs */
-    bool unauthenticated;     /* these are limits for strangers; complaints say so */
+    uint32_t arguments_max;       /* per request; at least 9 */
+    size_t argument_size_max;     /* bytes; at least 99 */
+    size_t inline_size_max;       /* a request on one line, and any line inside a request */
+    size_t query_size_max;        /* bytes an unfinished request may hold, without its blobs */
+    bool unauthenticated;         /* these are limits for strangers; complaints say so */
     const struct wire_gate *gate; /* NULL: it admits nobody and allows nothing */
 };
 
