@@ -25,7 +25,7 @@ LOGS = BUILD / "test-logs"
 LANES = 2
 PYTHON = "/usr/bin/python3"
 CANARIES = 5
-FUZZED = ["admin_request", "binary", "memcache", "payload", "resp"]
+FUZZED = ["admin_request", "binary", "http", "memcache", "payload", "resp"]
 
 BUILDS = {
     # The one that scripts/build makes; see there.
