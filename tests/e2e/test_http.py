@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""HTTP with curl and over raw sockets: the keys of the other protocols, access, slow clients."""
+import os
+import shutil
+import socket
+import subprocess
+import time
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.quick
+HOST = b"Host: localhost\r\n"
+
+
+def curl(server, path, *args, data=None):
+    """Status, headers in lower case, body."""
+    if not shutil.which("curl"):
+        pytest.skip("no curl")
+    done = subprocess.run(["curl", "-sS", "-i", "-m", str(harness.PATIENCE_S), "--path-as-is",
+                           "-H", "Expect:", *args, f"http://127.0.0.1:{server.port}{path}"],
+                          input=data, capture_output=True, timeout=harness.PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    head, _, body = done.stdout.partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    headers = dict(line.lower().split(": ", 1) for line in lines[1:])
+    return int(lines[0].split()[1]), headers, body
+
+
+def put(server, path, value, *args):
+    return curl(server, path, "-X", "PUT", "--data-binary", "@-", "-H",
+                "Content-Type: text/plain", *args, data=value)
+
+
+def connect(server):
+    return socket.create_connection(("127.0.0.1", server.port), harness.PATIENCE_S)
+
+
+def until_closed(connection):
+    got = b""
+    while True:
+        part = connection.recv(1 << 16)
+        if not part:
+            return got
+        got += part
+
+
+def test_curl_reads_and_writes_what_redis_clients_do(start):
+    server = start(tcp=True)
+    client = server.client()
+    value = os.urandom(300_000)
+    status, headers, body = put(server, "/a%20b?ttl=100s", value)
+    assert (status, body) == (201, b"")
+    assert client.get("a b") == value and 90 <= client.ttl("a b") <= 100
+    status, read, body = curl(server, "/a%20b")
+    assert status == 200 and body == value and read["etag"] == headers["etag"]
+    assert read["content-type"] == "text/plain" and read["age"] == "0"
+    assert 90 <= int(read["cache-control"].removeprefix("max-age=")) <= 100
+    client.set("a b", "of redis")
+    status, changed, body = curl(server, "/a%20b")
+    assert (status, body) == (200, b"of redis") and "cache-control" not in changed
+    assert changed["content-type"] == "application/octet-stream"
+    assert curl(server, "/a%20b", "-I")[1]["content-length"] == "8"
+    assert curl(server, "/a%20b", "-r", "3-")[::2] == (206, b"redis")
+    assert curl(server, "/a%20b", "-X", "DELETE")[0] == 204
+    assert client.exists("a b") == 0 and curl(server, "/a%20b")[0] == 404
+
+
+def test_a_version_is_told_compared_and_changes_with_the_value(start):
+    server = start(tcp=True)
+    first = put(server, "/k", b"1")[1]["etag"]
+    assert curl(server, "/k", "-H", f"If-None-Match: {first}")[0] == 304
+    assert curl(server, "/k", "-H", f"If-None-Match: W/{first}")[0] == 304
+    assert curl(server, "/k", "-H", f"If-Match: {first}")[0] == 200
+    assert curl(server, "/k", "-r", "0-0", "-H", f"If-Range: {first}")[0] == 206
+    status, headers, _ = put(server, "/k", b"2", "-H", f"If-Match: {first}")
+    assert status == 204 and headers["etag"] != first
+    assert put(server, "/k", b"3", "-H", f"If-Match: {first}")[0] == 412
+    assert curl(server, "/k", "-H", f"If-None-Match: {first}")[::2] == (200, b"2")
+    server.client().append("k", "x")
+    assert put(server, "/k", b"3", "-H", f"If-Match: {headers['etag']}")[0] == 412
+    assert curl(server, "/k", "-X", "DELETE", "-H", f"If-Match: {headers['etag']}")[0] == 412
+    last = curl(server, "/k")[1]["etag"]
+    assert curl(server, "/k", "-X", "DELETE", "-H", f"If-Match: {last}")[0] == 204
+
+
+def test_curl_sends_chunks_and_waits_to_be_told(start):
+    server = start(tcp=True)
+    value = os.urandom(3_000_000)
+    for name in ("Transfer-Encoding: chunked", "Expect: 100-continue"):
+        done = subprocess.run(["curl", "-sS", "-T", "-" if "chunked" in name else "/dev/stdin",
+                               "-H", name, f"http://127.0.0.1:{server.port}/k"],
+                              input=value, capture_output=True, timeout=harness.PATIENCE_S)
+        assert (done.returncode, done.stdout) == (0, b""), done.stderr
+        assert server.client().get("k") == value
+
+
+def test_a_password_is_asked_of_each_request(start):
+    server = start("--requirepass", "secret", tcp=True)
+    status, headers, body = curl(server, "/k")
+    assert status == 401 and "www-authenticate" in headers and b"error" in body
+    assert put(server, "/k", b"x" * 500_000, "-u", "default:secret")[0] == 201
+    assert curl(server, "/k", "-H", "Authorization: Bearer secret")[0] == 200
+    assert curl(server, "/k", "-u", "default:wrong")[0] == 401
+    assert put(server, "/k", b"x" * 500_000, "-u", "default:wrong")[0] == 401
+    with connect(server) as connection:
+        for credential, status in ((b"Authorization: Bearer secret\r\n", b"200"), (b"", b"401")):
+            connection.sendall(b"HEAD /k HTTP/1.1\r\n" + HOST + credential + b"\r\n")
+            assert connection.recv(1 << 16).split()[1] == status
+
+
+def test_a_password_set_later_holds_for_open_connections(start):
+    server = start(tcp=True)
+    with connect(server) as connection:
+        for status in (b"404", b"401"):
+            connection.sendall(b"HEAD /k HTTP/1.1\r\n" + HOST + b"\r\n")
+            assert connection.recv(1 << 16).split()[1] == status
+            if status == b"404":
+                server.client().config_set("requirepass", "secret")
+
+
+@pytest.mark.parametrize("begun", [
+    b"G", b"GET /k HT", b"GET /k HTTP/1.1\r\nHost: loc", b"GET /k HTTP/1.1\r\n" + HOST,
+    b"PUT /k HTTP/1.1\r\n" + HOST + b"Content-Length: 10\r\n\r\nabc",
+    b"PUT /k HTTP/1.1\r\n" + HOST + b"Content-Length: 100000\r\n\r\nabc",
+    b"PUT /k HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"])
+def test_a_client_that_stops_inside_a_request_is_dropped(start, begun):
+    server = start("--timeout", "1", tcp=True)
+    with connect(server) as connection:
+        connection.sendall(begun)
+        assert until_closed(connection) == b""
+    assert server.client().exists("k") == 0
+
+
+def test_slow_clients_are_served_and_hold_up_nobody(start):
+    server = start("--threads", "1", tcp=True)
+    request = (b"PUT /slow HTTP/1.1\r\n" + HOST + b"Content-Length: 5\r\n\r\nhello"
+               b"GET /slow HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+    with connect(server) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(len(request)):
+            connection.sendall(request[at:at + 1])
+            time.sleep(0.002)
+            if at % 20 == 0:
+                assert curl(server, "/other")[0] == 404
+        answer = until_closed(connection)
+    assert answer.startswith(b"HTTP/1.1 201 ") and answer.endswith(b"\r\n\r\nhello")
+
+
+def test_values_of_any_size_arrive_before_the_connection_closes(start):
+    server = start(tcp=True)
+    for size in (0, 1, 20_000, 5_000_000):
+        server.client().set("k", b"v" * size)
+        with connect(server) as connection:
+            connection.sendall(b"GET /k HTTP/1.0\r\n\r\n")
+            assert until_closed(connection).partition(b"\r\n\r\n")[2] == b"v" * size
