@@ -384,15 +384,22 @@ static enum parse read_count(struct memcache_line *line, uint8_t mode)
     return deliver_key(line, "item-count", words[0], error);
 }
 
+/* Older clients send a time of 0 behind the key. */
 static enum parse read_delete(struct memcache_line *line, uint8_t mode)
 {
-    struct bytes key;
+    struct bytes key, word;
+    const char *error = NULL;
 
     (void)mode;
     if (!memcache_word(line, &key))
         return memcache_refuse(line, memcache_bad_format);
+    if (!memcache_key_ok(key))
+        error = memcache_bad_format;
+    while (memcache_word(line, &word))
+        if (!bytes_equal(word, BYTES("0")) && !bytes_equal(word, BYTES("noreply")))
+            error = memcache_bad_format;
     terms_with_noreply(line, MEMCACHE_DELETE);
-    return deliver_key(line, "item-delete", key, memcache_key_ok(key) ? NULL : memcache_bad_format);
+    return deliver_key(line, "item-delete", key, error);
 }
 
 /* ---- about the server */
@@ -439,7 +446,11 @@ static enum parse read_watch(struct memcache_line *line, uint8_t mode)
 
 static enum parse read_version(struct memcache_line *line, uint8_t mode)
 {
+    struct bytes word;
+
     (void)mode;
+    if (memcache_word(line, &word))
+        return memcache_refuse(line, "ERROR");
     memcache_terms(line->parser, MEMCACHE_RELEASE);
     return memcache_deliver(line, "cache-version", 1, true);
 }
@@ -473,12 +484,19 @@ static enum parse read_shutdown(struct memcache_line *line, uint8_t mode)
 }
 
 /* Closes without a word. */
-static enum parse read_quit(struct memcache_line *line, uint8_t mode)
+static enum parse hang_up(struct memcache_line *line)
 {
-    (void)mode;
     memcache_terms(line->parser, MEMCACHE_WORD)->form[1] = MEMCACHE_NOREPLY;
     line->parser->request.last = true;
     return memcache_deliver(line, "item-noop", 1, true);
+}
+
+static enum parse read_quit(struct memcache_line *line, uint8_t mode)
+{
+    struct bytes word;
+
+    (void)mode;
+    return memcache_word(line, &word) ? memcache_refuse(line, "ERROR") : hang_up(line);
 }
 
 /* Known as memcached's, so that a connection that begins with it is; there is no such thing here.
@@ -501,7 +519,7 @@ static enum parse read_auth(struct memcache_line *line)
     uint32_t size;
 
     if (line->after - 1 < AUTH_LINE_SIZE_MIN)
-        return read_quit(line, 0);
+        return hang_up(line);
     if (split(line, words, 5) < 5 || !bytes_equal(words[0], BYTES("set")) ||
         !memcache_u32(words[4], &size))
         return memcache_refuse(line, "CLIENT_ERROR unauthenticated");
@@ -610,7 +628,7 @@ static enum parse read_line(struct memcache_line *line)
         if (verb != NULL)
             return verb->read(line, verb->mode);
         if (is_http(line))
-            return read_quit(line, 0);
+            return hang_up(line);
     }
     return read_unknown(line, 0);
 }
