@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""python3-pymemcache does a round trip of its operations, and Redis clients see the same keys."""
+"""memcached's text protocol with clients that others wrote, python3-pymemcache and memccapable, and
+what takes several connections: a delayed flush, watching."""
+import shutil
+import subprocess
+import time
+
 import pytest
+
+import harness
 
 pymemcache = pytest.importorskip("pymemcache", reason="no python3-pymemcache")
 
@@ -53,3 +60,70 @@ def test_noreply_and_big_values(client):
     assert client.get("k") == b"x" * 1000000
     client.delete("k", noreply=True)
     assert client.get("k") is None
+
+
+def test_memccapable_finds_nothing_wrong(start, io):
+    if not shutil.which("memccapable"):
+        pytest.skip("no memccapable (package libmemcached-tools)")
+    server = start("--io", io, "--threads", "2", tcp=True)
+    done = subprocess.run(["memccapable", "-h", "127.0.0.1", "-p", str(server.port), "-a"],
+                          capture_output=True, text=True, timeout=harness.PATIENCE_S)
+    assert done.stdout.count("[pass]") >= 27 and "FAIL" not in done.stdout, done.stdout
+
+
+def test_a_delayed_flush_empties_the_cache_once_for_all(server):
+    raw, redis = server.raw(), server.client()
+    redis.set("k", "v")
+    raw.send(b"flush_all 1000\r\nflush_all 1\r\nget k\r\n")
+    assert [raw.line() for _ in range(5)] == [b"OK", b"OK", b"VALUE k 0 1", b"v", b"END"]
+    harness.wait_until(lambda: redis.dbsize() == 0, "the flush")
+    redis.set("k", "later")
+    raw.send(b"get k\r\n")
+    assert [raw.line() for _ in range(3)] == [b"VALUE k 0 5", b"later", b"END"]
+
+
+def test_a_flush_now_takes_the_place_of_one_to_come(server):
+    raw, redis = server.raw(), server.client()
+    raw.send(b"flush_all 1\r\nflush_all\r\nset k 0 0 1\r\nv\r\n")
+    assert [raw.line() for _ in range(3)] == [b"OK", b"OK", b"STORED"]
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        assert redis.get("k") == b"v"
+
+
+def watched_line(raw):
+    """The fields of the next line."""
+    while b"\n" not in raw.buffer:
+        more = raw.socket.recv(65536)
+        assert more, "the connection was closed"
+        raw.buffer += more
+    line, raw.buffer = raw.buffer.split(b"\n", 1)
+    return dict(field.split(b"=", 1) for field in line.split(b" "))
+
+
+def test_watch_shows_what_clients_of_all_protocols_do_on_all_threads(server):
+    watcher = server.raw()
+    watcher.send(b"watch fetchers mutations deletions connevents\r\n")
+    assert watcher.line() == b"OK"
+    for i in range(8):
+        redis, raw = server.raw(), server.raw()
+        assert redis.ask("GET", f"redis{i}") == b"$-1"
+        raw.send(b"set text%d 0 60 3\r\nabc\r\ndelete text%d\r\n" % (i, i))
+        assert (raw.line(), raw.line()) == (b"STORED", b"DELETED")
+        raw.close()
+        redis.close()
+    seen = {word: [] for word in (b"conn_new", b"item_get", b"item_store", b"deleted",
+                                  b"conn_close")}
+    while len(seen[b"conn_close"]) < 16:
+        fields = watched_line(watcher)
+        seen[fields[b"type"]].append(fields)
+    gets = {fields[b"key"]: fields[b"status"] for fields in seen[b"item_get"]}
+    assert gets == {b"redis%d" % i: b"not_found" for i in range(8)}
+    stores = {fields[b"key"]: (fields[b"status"], fields[b"cmd"], fields[b"ttl"], fields[b"size"])
+              for fields in seen[b"item_store"]}
+    assert stores == {b"text%d" % i: (b"stored", b"set", b"60", b"3") for i in range(8)}
+    assert sorted(fields[b"key"] for fields in seen[b"deleted"]) == \
+        [b"text%d" % i for i in range(8)]
+    assert len(seen[b"conn_new"]) == 16
+    numbers = [int(fields[b"gid"]) for kind in seen.values() for fields in kind]
+    assert len(set(numbers)) == len(numbers)
