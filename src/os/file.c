@@ -36,17 +36,11 @@ enum status file_read(const char *path, size_t size_max, char **out, size_t *out
     char *text = NULL;
     size_t size = 0;
     ssize_t got;
-    struct stat about;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0) {
         *why = strerror(errno);
         return STATUS_SYSTEM;
-    }
-    /* A pipe may never end. Of a directory, reading says what it is. */
-    if (fstat(fd, &about) != 0 || !(S_ISREG(about.st_mode) || S_ISDIR(about.st_mode))) {
-        *why = "it is not a regular file";
-        goto fail;
     }
     for (size_t room = 4096;; room *= 2) {
         char *more = alloc_resize(text, room + 1);
@@ -169,6 +163,13 @@ static enum status make(const char *path, unsigned mode, const char *data, size_
 bool file_missing(const char *path)
 {
     return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
+bool file_may_block(const char *path)
+{
+    struct stat about;
+
+    return stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode);
 }
 
 enum status file_replace(const char *path, const char *data, size_t size, const char **why)

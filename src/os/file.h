@@ -16,7 +16,7 @@
  * little. */
 void file_absolute_path(const char *path, char *out, size_t size);
 /* The whole file as a string that the caller frees. A file of more than `size_max` bytes is
- * refused, and so is what is no file but a pipe or a device. */
+ * refused. */
 enum status file_read(const char *path, size_t size_max, char **out, size_t *out_size,
                       const char **why) MUST_USE;
 /* Replaces what a file holds: whoever looks, whenever this is interrupted, and after the machine
@@ -30,6 +30,8 @@ enum status file_replace(const char *path, const char *data, size_t size, const 
 enum status file_write(const char *path, const char *data, size_t size, const char **why) MUST_USE;
 /* Whether there is nothing at the path. */
 bool file_missing(const char *path);
+/* Whether reading it may wait for somebody: it is a pipe or a device. */
+bool file_may_block(const char *path);
 /* One that is gone already is no failure. */
 enum status file_remove(const char *path, const char **why) MUST_USE;
 /* Visits, in alphabetical order, the files whose names fit a pattern of the shell; a path without

@@ -196,6 +196,10 @@ bool config_rewrite(struct options *options, const char *path, char *message)
     char *old = NULL;
     size_t size = 0;
 
+    if (file_may_block(path)) {
+        snprintf(message, OPTION_MESSAGE_SIZE, "'%.300s' is not a regular file", path);
+        return false;
+    }
     if (!file_missing(path) &&
         file_read(path, CONFIG_FILE_SIZE_MAX, &old, &size, &why) != STATUS_OK) {
         snprintf(message, OPTION_MESSAGE_SIZE, "cannot read '%.300s': %s", path, why);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "os/file.h"
 #include "os/process.h"
 #include "server/addresses.h"
 #include "server/admin_port.h"
@@ -293,6 +294,11 @@ bool server_reload(struct server *server)
     bool good = false;
 
     reopen_log(server);
+    if (file_may_block(server->options.config)) { /* this thread minds signals */
+        log_line(LOG_WARNING, "configuration not reloaded: '%s' is not a regular file",
+                 server->options.config);
+        return false;
+    }
     if (options_init(&fresh) != STATUS_OK) {
         log_line(LOG_WARNING, "configuration not reloaded: memory is out");
         return false;
