@@ -245,7 +245,8 @@ static void rewrite_and_exit(struct options *options)
     _exit(config_rewrite(options, path, message) ? 0 : 1);
 }
 
-/* The child is killed at its `nth` stop, which is the entry to or the exit from a system call.
+/* The child is killed at its `nth` stop, which is the entry to or the exit from a system call;
+ * which one that is may differ between two runs, since allocators ask for memory now and then.
  * False: it ended before. */
 static bool killed_at(unsigned nth, struct options *options)
 {
@@ -290,7 +291,6 @@ static void killed_at_any_system_call_it_leaves_the_old_or_the_new_file_whole(vo
         bool old = file_holds(path, old_text), new = file_holds(path, new_text);
         assert_true(old || new);
         assert_false(new &&news == 0 && olds == 0);
-        assert_false(old && news > 0); /* once it is the new one it stays that */
         olds += old;
         news += new;
         options_deinit(&options);
