@@ -127,9 +127,11 @@ def test_a_hangup_while_the_address_is_in_use_ends_no_waiting(launch, tmp_path):
     assert server.log().index("ready to accept") < server.log().index("configuration reloaded")
 
 
-def test_a_stop_during_a_reload_waits_for_it_and_a_second_does_not(launch, pipe):
+def test_a_stop_during_a_reload_waits_for_it_and_a_second_does_not(launch, pipe, tmp_path):
+    config = tmp_path / "larder.conf"
+    config.write_text(f"include {pipe}\n")
     for numbers, code in ([TERM], 0), ([INT, HUP, TERM], 1), ([TERM, TERM], 1):
-        server = launch("--config", str(pipe))
+        server = launch("--config", str(config))
         pipe.write_text("maxclients 50\n")
         server.wait_log("ready to accept")
         server.send(HUP)
