@@ -217,10 +217,26 @@ static struct item_terms *terms_with_noreply(struct memcache_line *line, enum me
     return terms;
 }
 
+/* What should have been replaced must not be found any more. The note is the answer. */
+static enum parse refuse_too_large(struct memcache_line *line)
+{
+    struct parser *parser = line->parser;
+    uint64_t form = parser->terms.form[1];
+
+    memcache_terms(parser, MEMCACHE_ERROR)->form[1] = form & (MEMCACHE_NOREPLY | MEMCACHE_BASE64);
+    parser->argv[2] = bytes_of_text(too_large);
+    return memcache_deliver(line, "item-delete", 3, true);
+}
+
 static enum parse finish_value(struct memcache_line *line, const char *error)
 {
-    return error != NULL ? memcache_refuse(line, error)
-                         : memcache_deliver(line, "item-set", 4, true);
+    const struct item_terms *terms = &line->parser->terms;
+
+    if (error == NULL)
+        return memcache_deliver(line, "item-set", 4, true);
+    if (error == too_large && terms->mode == ITEM_SET && !(terms->options & ITEM_COMPARES))
+        return refuse_too_large(line);
+    return memcache_refuse(line, error);
 }
 
 enum parse memcache_value(struct memcache_line *line, struct bytes key, struct bytes note,

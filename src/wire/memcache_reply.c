@@ -186,6 +186,16 @@ static void count_item(struct reply *reply, const struct item *item)
     }
 }
 
+/* What the wire has to say itself: the last argument. */
+static void write_own(struct reply *reply, const struct request *request)
+{
+    struct bytes text = request->argv[request->argc - 1];
+
+    reply->errored = true;
+    write_text(reply, text.data, text.size);
+    WRITE(reply, "\r\n");
+}
+
 static void memcache_item(struct reply *reply, const struct item *item)
 {
     const struct item_terms *terms = terms_of(reply);
@@ -213,9 +223,7 @@ static void memcache_item(struct reply *reply, const struct item *item)
             WRITE(reply, "NOT_FOUND\r\n");
         break;
     case MEMCACHE_ERROR:
-        reply->errored = true;
-        write_text(reply, reply->request->argv[1].data, reply->request->argv[1].size);
-        WRITE(reply, "\r\n");
+        write_own(reply, reply->request);
         break;
     default:
         memcache_write_meta(reply, item);

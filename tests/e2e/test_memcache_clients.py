@@ -71,6 +71,25 @@ def test_memccapable_finds_nothing_wrong(start, io):
     assert done.stdout.count("[pass]") >= 27 and "FAIL" not in done.stdout, done.stdout
 
 
+def test_a_value_that_is_too_large_is_swallowed_and_the_old_one_gone(start, io):
+    """At sizes that are received in different ways; where something else was asked than to replace
+    it, the old value stays."""
+    server = start("--io", io, "--threads", "1", "--proto-max-bulk-len", "1mb")
+    raw, refusal = server.raw(), b"SERVER_ERROR object too large for cache"
+    for size in ((1 << 20) + 1, 5 << 20):
+        value = b"get k\r\n" * (size // 7) + b"x" * (size % 7)
+        for line, gone in ((b"set k 0 0 %d", True), (b"ms k %d", True), (b"ms aw== %d b", True),
+                           (b"set k 0 0 %d noreply", True), (b"append k 0 0 %d", False),
+                           (b"add k 0 0 %d", False), (b"cas k 0 0 %d 1", False)):
+            raw.send(b"set k 0 0 1\r\nv\r\n" + line % size + b"\r\n" + value + b"\r\nget k\r\n")
+            assert raw.line() == b"STORED"
+            if b"noreply" not in line:
+                assert raw.line() == refusal
+            if not gone:
+                assert (raw.line(), raw.line()) == (b"VALUE k 0 1", b"v")
+            assert raw.line() == b"END", line
+
+
 def test_a_delayed_flush_empties_the_cache_once_for_all(server):
     raw, redis = server.raw(), server.client()
     redis.set("k", "v")
