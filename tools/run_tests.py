@@ -85,6 +85,18 @@ class Result:
             self.text += f"--- {name}\n{output[-6000:]}\n"
 
 
+def left_behind(group):
+    """Whether processes of the group are there still, a while after their parent; ends them."""
+    try:
+        for _ in range(100):  # what is ending (a symbolizer, a shell's child) may do so
+            os.killpg(group, 0)
+            time.sleep(0.05)
+        os.killpg(group, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def execute(command, seconds, log=None, env=None, cwd=TOP):
     """Runs a command in a process group of its own, which does not outlive it."""
     process = subprocess.Popen([str(word) for word in command], cwd=cwd, text=True,
@@ -99,12 +111,9 @@ def execute(command, seconds, log=None, env=None, cwd=TOP):
         output, _ = process.communicate()
         output += f"\nstopped after {seconds} s\n"
         code = 124
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
+    if left_behind(process.pid):
         output += "\nthis program left processes behind\n"
         code = code or 1
-    except ProcessLookupError:
-        pass
     if log:
         (LOGS / f"{log}.log").write_text(output)
     return code, output

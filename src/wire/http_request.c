@@ -290,6 +290,8 @@ static bool read_ttl(struct bytes text, int64_t *out_ms)
 /* "ttl=10s&nx". What else there is does not matter. */
 static enum http_complaint read_query(struct bytes query, struct wishes *wishes)
 {
+    if (query.size == 0)
+        return HTTP_NONE;
     const char *at = query.data, *end = at + query.size;
 
     while (at < end) {

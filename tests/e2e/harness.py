@@ -26,6 +26,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job ignores it
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -187,9 +187,12 @@ def test_more_clients_than_allowed_are_answered_and_closed(start, io):
 def test_requests_inside_a_web_page_s_http_are_not_run(server, opening):
     peer = server.raw().socket
     peer.sendall(opening + b"SET smuggled 1\r\n")
+    got = b""
     try:
-        assert peer.recv(100) == b""
+        while more := peer.recv(1000):
+            got += more
     except ConnectionResetError:
         pass  # closed with the rest unread
+    assert got == b"" or got.startswith(b"HTTP/1.1 4") and b"Connection: close" in got
     peer.close()
     assert server.client().get("smuggled") is None
