@@ -729,24 +729,30 @@ static struct blob *key_blob_of(const struct entry *entry)
     return (entry->form & KEY_LONG) != 0 ? entry_key_blob(entry) : NULL;
 }
 
+/* The target's value with another expiry or other traits. */
+static enum status rewrite(struct access *access, const struct key *key, struct target *target,
+                           int64_t expires_ms, const struct traits *traits)
+{
+    if (expires_ms != EXPIRES_NEVER && expires_ms <= access->now_ms) {
+        remove_target(access, key, target);
+        return STATUS_OK;
+    }
+    return publish(access, key, target,
+                   build_clone(target->shard, access, target->entry, key->bytes,
+                               key_blob_of(target->entry), expires_ms, traits, LIMIT_PASSED));
+}
+
 enum status keyspace_set_expiry(struct access *access, const struct key *key, int64_t expires_ms)
 {
     struct target target;
+    struct traits traits;
     find_target(access, key, &target);
     ENSURE(target.entry != NULL);
-    if (expires_ms != EXPIRES_NEVER && expires_ms <= access->now_ms) {
-        remove_target(access, key, &target);
-        return STATUS_OK;
-    }
     if (entry_expires_ms(target.entry, access->engine->start_ms) == expires_ms) {
         watch_table_touch(target.shard, access->db, key->bytes, key->hash);
         return STATUS_OK;
     }
-    struct traits traits;
-    return publish(access, key, &target,
-                   build_clone(target.shard, access, target.entry, key->bytes,
-                               key_blob_of(target.entry), expires_ms,
-                               traits_of(target.entry, &traits), LIMIT_PASSED));
+    return rewrite(access, key, &target, expires_ms, traits_of(target.entry, &traits));
 }
 
 enum status keyspace_set_traits(struct access *access, const struct key *key, int64_t expires_ms,
@@ -755,13 +761,7 @@ enum status keyspace_set_traits(struct access *access, const struct key *key, in
     struct target target;
     find_target(access, key, &target);
     ENSURE(target.entry != NULL);
-    if (expires_ms != EXPIRES_NEVER && expires_ms <= access->now_ms) {
-        remove_target(access, key, &target);
-        return STATUS_OK;
-    }
-    return publish(access, key, &target,
-                   build_clone(target.shard, access, target.entry, key->bytes,
-                               key_blob_of(target.entry), expires_ms, traits, LIMIT_PASSED));
+    return rewrite(access, key, &target, expires_ms, traits);
 }
 
 void keyspace_set_state(struct access *access, const struct key *key, uint8_t state)

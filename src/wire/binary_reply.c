@@ -13,6 +13,7 @@
 #include "command/item.h"
 #include "command/request.h"
 #include "wire/binary.h"
+#include "wire/value.h"
 
 enum { FLAGS_SIZE = 4, COUNT_SIZE = 8 };
 
@@ -91,24 +92,6 @@ static void write_status(struct reply *reply, uint64_t form, enum binary_status 
 
 /* ---- items */
 
-static void release_blob(void *owner)
-{
-    blob_release(owner);
-}
-
-static void write_value(struct sink *sink, const struct value *value)
-{
-    if (value->size < BLOB_VALUE_SIZE_MIN || value->blob == NULL || sink->ops->refer == NULL) {
-        sink_write(sink, value->data, value->size);
-        return;
-    }
-    if (sink->failed)
-        return;
-    blob_hold(value->blob);
-    if (!sink->ops->refer(sink, value->data, value->size, release_blob, value->blob))
-        sink->failed = true;
-}
-
 static void write_found(struct reply *reply, uint64_t form, const struct item *item)
 {
     const struct value *value = form & BINARY_WITHOUT_VALUE ? NULL : item->value;
@@ -129,7 +112,7 @@ static void write_found(struct reply *reply, uint64_t form, const struct item *i
         memcpy(sink->at, value->data, value->size);
         sink->at += value->size;
     } else {
-        write_value(sink, value);
+        value_write(sink, value, 0, value->size);
     }
 }
 

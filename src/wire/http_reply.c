@@ -15,6 +15,7 @@
 
 #include "base/number.h"
 #include "wire/http_request.h"
+#include "wire/value.h"
 
 enum {
     SPAN_SIZE = 320,      /* of a head without type and origin */
@@ -379,24 +380,6 @@ static bool read_range(struct bytes text, size_t size, struct range *out)
     return true;
 }
 
-static void release_blob(void *owner)
-{
-    blob_release(owner);
-}
-
-static inline void write_body(struct sink *sink, const struct value *v, size_t first, size_t size)
-{
-    if (v->size < BLOB_VALUE_SIZE_MIN || v->blob == NULL || sink->ops->refer == NULL) {
-        sink_write(sink, v->data + first, size);
-        return;
-    }
-    if (sink->failed)
-        return;
-    blob_hold(v->blob);
-    if (!sink->ops->refer(sink, v->data + first, size, release_blob, v->blob))
-        sink->failed = true;
-}
-
 static char *put_content_range(char *at, const struct range *range, size_t size)
 {
     at = PUT(at, "Content-Range: bytes ");
@@ -453,7 +436,7 @@ static inline void write_value(struct reply *reply, const struct asked *asked,
         sink_write(sink, "\r\n", 2);
     }
     if (asked->form.method != HTTP_HEAD)
-        write_body(sink, item->value, range->first, range->size);
+        value_write(sink, item->value, range->first, range->size);
 }
 
 static void write_outside(struct reply *reply, const struct asked *asked, size_t size)

@@ -90,8 +90,6 @@ enum parse memcache_meta_noop(struct memcache_line *line, uint8_t mode);
 
 extern const struct reply_ops memcache_reply_ops;
 
-/* The bytes of a value, held instead of copied where they lie in a blob. */
-void memcache_write_value(struct sink *sink, const struct value *value);
 void memcache_write_meta(struct reply *reply, const struct item *item);
 
 #endif

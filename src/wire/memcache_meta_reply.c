@@ -8,6 +8,7 @@
 #include "base/base64.h"
 #include "base/number.h"
 #include "wire/memcache.h"
+#include "wire/value.h"
 
 enum {
     ENCODED_KEY_SIZE_MAX = (MEMCACHE_KEY_SIZE_MAX + 2) / 3 * 4,
@@ -149,7 +150,7 @@ static void write_read(struct reply *reply, const struct item *item, uint64_t fo
         at = put_flag(at, 'W');
     end_line(reply->sink, at);
     if (tells) {
-        memcache_write_value(reply->sink, item->value);
+        value_write(reply->sink, item->value, 0, item->value->size);
         sink_write(reply->sink, "\r\n", 2);
     }
 }

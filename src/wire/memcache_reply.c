@@ -10,6 +10,7 @@
 
 #include "base/number.h"
 #include "wire/memcache.h"
+#include "wire/value.h"
 
 /* VALUE, key, flags, size, version, line end; and the ends of block and reply. */
 enum {
@@ -42,24 +43,6 @@ static void write_text(struct reply *reply, const char *text, size_t size)
 }
 
 #define WRITE(reply, text) write_text(reply, text, sizeof(text) - 1)
-
-static void release_blob(void *owner)
-{
-    blob_release(owner);
-}
-
-void memcache_write_value(struct sink *sink, const struct value *value)
-{
-    if (value->size < BLOB_VALUE_SIZE_MIN || value->blob == NULL || sink->ops->refer == NULL) {
-        sink_write(sink, value->data, value->size);
-        return;
-    }
-    if (sink->failed)
-        return;
-    blob_hold(value->blob);
-    if (!sink->ops->refer(sink, value->data, value->size, release_blob, value->blob))
-        sink->failed = true;
-}
 
 /* ---- VALUE ... END */
 
@@ -119,7 +102,7 @@ static inline void write_block(struct reply *reply, struct bytes key, const stru
     if (at == NULL)
         return;
     sink->at = put_header(at, key, flags, v->size, version);
-    memcache_write_value(sink, v);
+    value_write(sink, v, 0, v->size);
     sink_write(sink, "\r\nEND\r\n", tail_size);
 }
 

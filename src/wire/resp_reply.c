@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "wire/value.h"
 
 /* Kind, digits, CRLF. */
 enum { HEADER_SIZE_MAX = 1 + NUMBER_I64_MAX_SIZE + 2 };
@@ -62,11 +63,6 @@ static inline void write_bulk(struct sink *sink, struct bytes bytes)
     write_end(sink);
 }
 
-static void release_blob(void *owner)
-{
-    blob_release(owner);
-}
-
 static void resp_ok(struct reply *reply)
 {
     sink_write(reply->sink, "+OK\r\n", 5);
@@ -91,16 +87,12 @@ static void resp_missing_list(struct reply *reply)
 static void resp_value(struct reply *reply, const struct value *v)
 {
     struct sink *sink = reply->sink;
-    if (v->size < BLOB_VALUE_SIZE_MIN || v->blob == NULL || sink->ops->refer == NULL) {
+    if (v->size < BLOB_VALUE_SIZE_MIN || v->blob == NULL) {
         write_bulk(sink, bytes_of(v->data, v->size));
         return;
     }
     write_header(sink, '$', v->size);
-    if (sink->failed)
-        return;
-    blob_hold(v->blob);
-    if (!sink->ops->refer(sink, v->data, v->size, release_blob, v->blob))
-        sink->failed = true;
+    value_write(sink, v, 0, v->size);
     write_end(sink);
 }
 

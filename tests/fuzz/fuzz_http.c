@@ -9,14 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../wire/feed.h"
-#include "base/hash.h"
 #include "command/dispatch.h"
 #include "engine/engine.h"
+#include "pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { OUTPUT_MAX = 1 << 28, NOW_MS = 1700000000 };
+enum { NOW_MS = 1700000000 };
 
 static struct engine *engine;
 static struct engine_thread *thread;
@@ -25,7 +24,8 @@ static struct parser worker;
 struct reading {
     struct feed feed;
     struct client client;
-    struct buffer requests, answers;
+    struct sink *requests;
+    struct buffer answers;
     struct reply reply;
 };
 
@@ -36,9 +36,9 @@ static void take_request(struct feed *feed, struct request *request)
     struct bytes form = bytes_of((const char *)terms->form, sizeof(terms->form));
     struct bytes told[] = {form, bytes_of((const char *)&terms->time.ms, 8)};
 
-    feed_describe(&reading->requests.sink, request->argc, request->argv);
-    feed_describe(&reading->requests.sink, 2, told);
-    sink_write(&reading->requests.sink, request->last ? "last\n" : "", request->last ? 5 : 0);
+    feed_describe(reading->requests, request->argc, request->argv);
+    feed_describe(reading->requests, 2, told);
+    sink_write(reading->requests, request->last ? "last\n" : "", request->last ? 5 : 0);
     reading->reply.request = request;
     reading->reply.errored = false;
     dispatch_prepare(&reading->client, request);
@@ -47,7 +47,7 @@ static void take_request(struct feed *feed, struct request *request)
     engine_thread_offline(thread);
     feed->closed = request->last;
     buffer_deinit(&reading->answers);
-    buffer_init(&reading->answers, OUTPUT_MAX);
+    buffer_init(&reading->answers, PIECES_OUTPUT_MAX);
 }
 
 static void take_complaint(struct feed *feed, const char *error)
@@ -57,8 +57,7 @@ static void take_complaint(struct feed *feed, const char *error)
     abort();
 }
 
-/* Pieces of up to `piece_max` bytes. */
-static void read_in_pieces(struct buffer *out, const struct wire_limits *limits, struct bytes input,
+static void read_in_pieces(struct sink *out, const struct wire_limits *limits, struct bytes input,
                            size_t piece_max, uint64_t dice)
 {
     struct reading reading = {
@@ -69,54 +68,20 @@ static void read_in_pieces(struct buffer *out, const struct wire_limits *limits,
                  .request = take_request,
                  .complaint = take_complaint,
                  .dice = dice},
+        .requests = out,
         .reply = {.ops = wire_http.reply_ops},
     };
     client_init(&reading.client, engine, thread);
     reading.client.authenticated = true;
-    buffer_init(&reading.requests, OUTPUT_MAX);
-    buffer_init(&reading.answers, OUTPUT_MAX);
+    buffer_init(&reading.answers, PIECES_OUTPUT_MAX);
     reading.reply.sink = &reading.answers.sink;
     if (!feed_init(&reading.feed))
         abort();
-    for (size_t at = 0; at < input.size;) {
-        size_t piece =
-            piece_max >= input.size ? input.size : dice_roll(&reading.feed.dice, piece_max) + 1;
-        if (piece > input.size - at)
-            piece = input.size - at;
-        if (!feed_bytes(&reading.feed, input.data + at, piece))
-            abort();
-        at += piece;
-    }
-    if (feed_unfinished(&reading.feed))
-        sink_write(&reading.requests.sink, "...", 3);
+    pieces_feed(&reading.feed, input, piece_max, out);
     feed_deinit(&reading.feed);
     parser_reset(&worker);
     client_deinit(&reading.client);
     buffer_deinit(&reading.answers);
-    *out = reading.requests;
-    out->sink.ops = reading.requests.sink.ops;
-}
-
-static void compare(const struct wire_limits *limits, struct bytes input)
-{
-    struct buffer expected, got;
-    uint64_t dice = hash_bytes(input.data, input.size, 0);
-    const size_t piece_sizes[] = {1, 4, input.size / 2 + 1};
-
-    read_in_pieces(&expected, limits, input, SIZE_MAX, dice);
-    for (size_t i = 0; i < sizeof(piece_sizes) / sizeof(piece_sizes[0]); i++) {
-        if (piece_sizes[i] < 100 && input.size > 10000)
-            continue; /* quadratic */
-        read_in_pieces(&got, limits, input, piece_sizes[i], dice + i + 1);
-        if (!bytes_equal(buffer_bytes(&expected), buffer_bytes(&got))) {
-            fprintf(stderr, "pieces of %zu:\nwhole: %.*s\ngot: %.*s\n", piece_sizes[i],
-                    (int)buffer_bytes(&expected).size, buffer_bytes(&expected).data,
-                    (int)buffer_bytes(&got).size, buffer_bytes(&got).data);
-            abort();
-        }
-        buffer_deinit(&got);
-    }
-    buffer_deinit(&expected);
 }
 
 /* Whether the connection is HTTP's never depends on how many bytes are there. */
@@ -157,8 +122,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     struct bytes input = bytes_of((const char *)data, size);
     detect(input);
-    compare(&wire_limits_default, input);
-    compare(&tight, input);
+    pieces_compare(read_in_pieces, &wire_limits_default, input, NULL);
+    pieces_compare(read_in_pieces, &tight, input, NULL);
     engine_maintain(engine, NOW_MS);
     return 0;
 }

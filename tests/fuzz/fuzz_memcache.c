@@ -5,17 +5,15 @@
  * are answered with is rendered too.
  */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "../wire/feed.h"
-#include "base/hash.h"
 #include "command/dispatch.h"
 #include "engine/engine.h"
+#include "pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { OUTPUT_MAX = 1 << 26, NOW_MS = 1700000000 };
+enum { NOW_MS = 1700000000 };
 
 struct listener {
     struct client client;
@@ -71,11 +69,10 @@ static void restart(void)
         abort();
 }
 
-/* Pieces of up to `piece_max` bytes. */
-static void read_in_pieces(struct buffer *out, const struct wire_limits *limits, struct bytes input,
+static void read_in_pieces(struct sink *out, const struct wire_limits *limits, struct bytes input,
                            size_t piece_max, uint64_t dice)
 {
-    struct listener listener = {.reply = {.ops = wire_memcache.reply_ops, .sink = &out->sink}};
+    struct listener listener = {.reply = {.ops = wire_memcache.reply_ops, .sink = out}};
     restart();
     struct feed feed = {
         .wire = &wire_memcache,
@@ -92,45 +89,11 @@ static void read_in_pieces(struct buffer *out, const struct wire_limits *limits,
     if (!feed_init(&feed))
         abort();
     engine_thread_online(thread);
-    for (size_t at = 0; at < input.size;) {
-        size_t piece = piece_max >= input.size ? input.size : dice_roll(&feed.dice, piece_max) + 1;
-        if (piece > input.size - at)
-            piece = input.size - at;
-        if (!feed_bytes(&feed, input.data + at, piece))
-            abort();
-        at += piece;
-    }
+    pieces_feed(&feed, input, piece_max, out);
     engine_thread_offline(thread);
-    if (feed_unfinished(&feed))
-        sink_write(&out->sink, "...", 3);
     feed_deinit(&feed);
     client_deinit(&listener.client);
     parser_reset(&worker);
-}
-
-static void compare(const struct wire_limits *limits, struct bytes input)
-{
-    struct buffer expected, got;
-    uint64_t dice = hash_bytes(input.data, input.size, 0);
-    const size_t piece_sizes[] = {1, 4, input.size / 2 + 1};
-
-    buffer_init(&expected, OUTPUT_MAX);
-    read_in_pieces(&expected, limits, input, SIZE_MAX, dice);
-    for (size_t i = 0; i < sizeof(piece_sizes) / sizeof(piece_sizes[0]); i++) {
-        if (piece_sizes[i] < 100 && input.size > 10000)
-            continue; /* quadratic */
-        buffer_init(&got, OUTPUT_MAX);
-        read_in_pieces(&got, limits, input, piece_sizes[i], dice + i);
-        if (!bytes_equal(buffer_bytes(&expected), buffer_bytes(&got))) {
-            fprintf(stderr, "pieces of %zu\nexpected:\n", piece_sizes[i]);
-            fwrite(buffer_bytes(&expected).data, 1, buffer_bytes(&expected).size, stderr);
-            fputs("\ngot:\n", stderr);
-            fwrite(buffer_bytes(&got).data, 1, buffer_bytes(&got).size, stderr);
-            abort();
-        }
-        buffer_deinit(&got);
-    }
-    buffer_deinit(&expected);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -157,8 +120,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         begun = true;
     }
     struct bytes input = bytes_of((const char *)data, size);
-    compare(&wire_limits_default, input);
-    compare(&tight, input);
-    compare(&stranger, input);
+    pieces_compare(read_in_pieces, &wire_limits_default, input, NULL);
+    pieces_compare(read_in_pieces, &tight, input, NULL);
+    pieces_compare(read_in_pieces, &stranger, input, NULL);
     return 0;
 }

@@ -5,17 +5,13 @@
  * lies in blocks of exactly its size) and without a leak.
  */
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "../wire/feed.h"
 #include "../wire/resp_reference.h"
-#include "base/hash.h"
 #include "engine/engine.h"
+#include "pieces.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-enum { OUTPUT_MAX = 1 << 26 };
 
 static struct engine *engine;
 static struct parser worker;
@@ -31,8 +27,7 @@ static void describe_complaint(struct feed *feed, const char *error)
     sink_write_bytes(feed->owner, bytes_of_text(error));
 }
 
-/* Pieces of up to `piece_max` bytes. */
-static void read_in_pieces(struct buffer *out, const struct wire_limits *limits, struct bytes input,
+static void read_in_pieces(struct sink *out, const struct wire_limits *limits, struct bytes input,
                            size_t piece_max, uint64_t dice)
 {
     struct feed feed = {
@@ -42,45 +37,23 @@ static void read_in_pieces(struct buffer *out, const struct wire_limits *limits,
         .worker = &worker,
         .request = describe_request,
         .complaint = describe_complaint,
-        .owner = &out->sink,
+        .owner = out,
         .dice = dice,
     };
     if (!feed_init(&feed))
         abort();
-    for (size_t at = 0; at < input.size;) {
-        size_t piece = piece_max >= input.size ? input.size : dice_roll(&feed.dice, piece_max) + 1;
-        if (piece > input.size - at)
-            piece = input.size - at;
-        if (!feed_bytes(&feed, input.data + at, piece))
-            abort();
-        at += piece;
-    }
-    if (feed_unfinished(&feed))
-        sink_write(&out->sink, "...", 3);
+    pieces_feed(&feed, input, piece_max, out);
     feed_deinit(&feed);
     parser_reset(&worker);
 }
 
 static void compare(const struct wire_limits *limits, struct bytes input)
 {
-    struct buffer expected, got;
-    buffer_init(&expected, OUTPUT_MAX);
+    struct buffer expected;
+    buffer_init(&expected, PIECES_OUTPUT_MAX);
     resp_reference(&expected.sink, limits, input);
-    uint64_t dice = hash_bytes(input.data, input.size, 0);
-    const size_t piece_sizes[] = {SIZE_MAX, 1, 4, input.size / 2 + 1};
-    for (size_t i = 0; i < sizeof(piece_sizes) / sizeof(piece_sizes[0]); i++) {
-        if (piece_sizes[i] < 100 && input.size > 10000)
-            continue; /* quadratic */
-        buffer_init(&got, OUTPUT_MAX);
-        read_in_pieces(&got, limits, input, piece_sizes[i], dice + i);
-        if (!bytes_equal(buffer_bytes(&expected), buffer_bytes(&got))) {
-            fprintf(stderr, "pieces of %zu:\nexpected: %.*s\ngot: %.*s\n", piece_sizes[i],
-                    (int)buffer_bytes(&expected).size, expected.data, (int)buffer_bytes(&got).size,
-                    got.data);
-            abort();
-        }
-        buffer_deinit(&got);
-    }
+    struct bytes right = buffer_bytes(&expected);
+    pieces_compare(read_in_pieces, limits, input, &right);
     buffer_deinit(&expected);
 }
 
