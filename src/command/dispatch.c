@@ -150,7 +150,7 @@ static enum refusal refusal_of(const struct client *client, const struct request
         return UNKNOWN_SUB;
     if (!command_arity_ok(command, request->argc) || command->handler == NULL)
         return WRONG_ARITY;
-    if (!client->authenticated && !(command->flags & COMMAND_NO_AUTH))
+    if (!client->authenticated && !request->admitted && !(command->flags & COMMAND_NO_AUTH))
         return NOT_AUTHENTICATED;
     return client_denies(client, command) ? DENIED : REFUSAL_NONE;
 }

@@ -313,12 +313,8 @@ static bool run_request(struct session *session, struct request *request)
         return false;
     }
     begin_reply(session, request);
-    bool authenticated = session->client.authenticated;
-    session->client.authenticated |= request->admitted;
     enum dispatched how =
         dispatch_run(&session->client, request, session->worker->now_ms, &session->reply);
-    if (__builtin_expect(request->admitted, 0))
-        session->client.authenticated = authenticated;
     answered(session, request, how);
     return how == DISPATCH_RAN;
 }

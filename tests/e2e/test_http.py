@@ -155,3 +155,17 @@ def test_values_of_any_size_arrive_before_the_connection_closes(start):
         with connect(server) as connection:
             connection.sendall(b"GET /k HTTP/1.0\r\n\r\n")
             assert until_closed(connection).partition(b"\r\n\r\n")[2] == b"v" * size
+
+
+def test_a_request_with_a_credential_waits_for_the_end_of_a_pause(start, io):
+    server = start("--io", io, "--threads", "2", "--requirepass", "secret", tcp=True)
+    client = server.client(password="secret", decode_responses=True)
+    assert client.execute_command("CLIENT", "PAUSE", 10 ** 9, "WRITE")
+    with connect(server) as connection:
+        connection.sendall(b"PUT /k HTTP/1.1\r\n" + HOST + b"Authorization: Bearer secret\r\n"
+                           b"Connection: close\r\nContent-Length: 1\r\n\r\nv")
+        harness.wait_until(lambda: any("b" in c["flags"] for c in client.client_list()), "it waits")
+        assert client.get("k") is None
+        assert client.execute_command("CLIENT", "UNPAUSE")
+        assert until_closed(connection).startswith(b"HTTP/1.1 201 ")
+    assert client.get("k") == "v"
