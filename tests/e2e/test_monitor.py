@@ -247,7 +247,9 @@ def test_requests_that_waited_for_a_pause_are_shown_when_they_run(server):
 
 
 def test_client_reply_off_stops_what_is_shown(server):
-    client, watching = server.client(decode_responses=True), monitor(server)
+    client = server.client(decode_responses=True)
+    assert client.ping()  # what it says of itself when it connects is not to be shown
+    watching = monitor(server)
     watching.send(command("CLIENT", "REPLY", "OFF") + command("CLIENT", "SETNAME", "quiet"))
     harness.wait_until(lambda: "quiet" in {c["name"] for c in client.client_list()}, "it is off")
     assert client.ping()
