@@ -13,6 +13,7 @@
 #include "os/clock.h"
 #include "server/admin.h"
 #include "server/clients.h"
+#include "server/monitor.h"
 #include "server/pause.h"
 
 enum { LIST_SIZE_MAX = 512 * 1024 * 1024 };
@@ -368,14 +369,17 @@ enum outcome admin_client_reply(struct call *call)
 {
     struct session *session = session_of(call);
 
-    if (bytes_equal_text_nocase(call->argv[2], "on"))
+    if (bytes_equal_text_nocase(call->argv[2], "on")) {
+        if (session->monitor != NULL)
+            monitor_turn(session->worker); /* what came meanwhile is not shown */
         session_skip_replies(session, false, 0);
-    else if (bytes_equal_text_nocase(call->argv[2], "off"))
+    } else if (bytes_equal_text_nocase(call->argv[2], "off")) {
         session_skip_replies(session, true, 0);
-    else if (bytes_equal_text_nocase(call->argv[2], "skip"))
+    } else if (bytes_equal_text_nocase(call->argv[2], "skip")) {
         session_skip_replies(session, session->replies_off, 2);
-    else
+    } else {
         return call_status(call, STATUS_SYNTAX);
+    }
     call->reply->ops->ok(call->reply);
     return OUTCOME_DONE;
 }
