@@ -319,6 +319,19 @@ static enum status extend(struct call *call, const struct key *key, const struct
     return status;
 }
 
+/* Flags, type and version as the request wants them. */
+static inline void set_asked(struct call *call, const struct key *key, struct traits *traits)
+{
+    const struct item_terms *terms = call->terms;
+
+    set_flags(traits, terms->flags);
+    if (has(call, ITEM_TYPED) && terms->type.size > 0) {
+        traits->type = bytes_of(call->argv[NOTE].data + terms->type.at, terms->type.size);
+        traits->kinds |= TRAIT_TYPE;
+    }
+    set_version(call, key, traits);
+}
+
 static enum status store(struct call *call, const struct key *key, const struct value *present,
                          bool stale, struct item *item)
 {
@@ -330,16 +343,11 @@ static enum status store(struct call *call, const struct key *key, const struct 
     if (terms->mode == ITEM_APPEND || terms->mode == ITEM_PREPEND)
         time = terms->vivify_time; /* the key is missing, or this would not be a store */
     int64_t expires_ms = stale ? present_ms : resolve(call, time, present_ms);
-    set_flags(&traits, terms->flags);
-    if (has(call, ITEM_TYPED) && terms->type.size > 0) {
-        traits.type = bytes_of(call->argv[NOTE].data + terms->type.at, terms->type.size);
-        traits.kinds |= TRAIT_TYPE;
-    }
+    set_asked(call, key, &traits);
     if (item->traits.kinds & TRAIT_READ_TIME) {
         traits.read_time_s = read_time_s(call);
         traits.kinds |= TRAIT_READ_TIME;
     }
-    set_version(call, key, &traits);
     if (stale)
         set_state(&traits, STATE_STALE | (item->traits.state & STATE_WON));
     item->traits = traits;
@@ -393,8 +401,12 @@ static bool look(struct call *call, const struct key *key, struct value *value, 
 static enum outcome set_blindly(struct call *call, const struct key *key)
 {
     struct item item = {.outcome = ITEM_STORED, .key = key->bytes, .size = call->argv[VALUE].size};
-    enum status status = store(call, key, NULL, false, &item);
+    int64_t expires_ms = resolve(call, call->terms->time, EXPIRES_NEVER);
 
+    set_asked(call, key, &item.traits);
+    item.ttl_ms = ttl_of(call, expires_ms);
+    enum status status = keyspace_set_with(&call->access, key, call->argv[VALUE], expires_ms,
+                                           or_none(&item.traits), call_take_blob(call, VALUE));
     if (status != STATUS_OK)
         return call_status(call, status);
     return count_and_answer(call, ITEM_KIND_SET, &item);
@@ -409,7 +421,7 @@ enum outcome item_set(struct call *call)
     struct item item;
     bool stale;
 
-    if (mode == ITEM_SET && (call->terms->options & (ITEM_BLIND | ITEM_COMPARES)) == ITEM_BLIND)
+    if (mode == ITEM_SET && !has(call, ITEM_COMPARES | ITEM_WANTS_PAST))
         return set_blindly(call, &key);
     if (!look(call, &key, &value, &item))
         return OUTCOME_DONE;

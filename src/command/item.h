@@ -44,10 +44,10 @@ enum item_option {
     ITEM_STALE = 1 << 5,   /* item-set: stores, as stale, where `compare` is older than the version;
                                item-delete: makes the item stale instead */
     ITEM_EMPTIES = 1 << 6, /* item-delete: only value and flags go */
-    ITEM_VIVIFIES = 1 << 7, /* a missing key is made: empty, or what is appended, or `initial` */
-    ITEM_RECACHES = 1 << 8, /* who first reads it with less than `recache_ms` to live wins */
-    ITEM_TYPED = 1 << 9,    /* `type` is kept with the value */
-    ITEM_BLIND = 1 << 10    /* ITEM_SET with a time: nobody asks whether there was a value before */
+    ITEM_VIVIFIES = 1 << 7,   /* a missing key is made: empty, or what is appended, or `initial` */
+    ITEM_RECACHES = 1 << 8,   /* who first reads it with less than `recache_ms` to live wins */
+    ITEM_TYPED = 1 << 9,      /* `type` is kept with the value */
+    ITEM_WANTS_PAST = 1 << 10 /* item-set: the answer tells whether there was a value before */
 };
 
 enum item_time_form {

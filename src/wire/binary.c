@@ -330,7 +330,7 @@ static inline void make_request(struct parser *parser, const struct packet *pack
         PUT_ITEM(parser, "item-get", key);
         break;
     case KIND_SET:
-        terms->options = ITEM_WANTS_VERSION | ITEM_BLIND;
+        terms->options = ITEM_WANTS_VERSION;
         terms->flags = big_endian_u32(extras);
         terms->time = read_time(extras + 4);
         compare(parser, packet);

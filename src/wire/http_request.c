@@ -372,7 +372,7 @@ static enum http_complaint read_store(struct http_request *request, struct item_
 
     request->command = "item-set";
     request->stores = true;
-    terms->options = ITEM_WANTS_VERSION;
+    terms->options = ITEM_WANTS_VERSION | ITEM_WANTS_PAST;
     if (complaint == HTTP_NONE)
         complaint = read_times(terms, &wishes, head, data);
     if (complaint == HTTP_NONE)
