@@ -37,9 +37,18 @@ static inline bool has_key(const struct request *request)
     return command != NULL && command->key_first != 0 && command_arity_ok(command, request->argc);
 }
 
+/* Whether `request` asks for what was asked in its place before. A wire that names commands itself
+ * does so with constants, which the linker keeps once; others just never look the same. */
+static inline bool asks_again(const struct request *request)
+{
+    const struct command *before = request->command;
+    return before != NULL && before->name == request->argv[0].data && before->parent == NULL;
+}
+
 void dispatch_prepare(const struct client *client, struct request *request)
 {
-    const struct command *command = command_find(request->argv[0]);
+    const struct command *command =
+        asks_again(request) ? request->command : command_find(request->argv[0]);
     if (command != NULL && UNLIKELY(command->flags & (COMMAND_PARENT | COMMAND_ITEM))) {
         if (command->flags & COMMAND_ITEM)
             command = request->terms != NULL ? command : NULL;

@@ -10,7 +10,8 @@
 #include "command/client.h"
 #include "command/request.h"
 
-/* Finds `request->command` by argv[0] (and argv[1] for subcommands) and hashes its first key. */
+/* Finds `request->command` by argv[0] (and argv[1] for subcommands) and hashes its first key. NULL,
+ * or the command of the request before in its place, stands there until then. */
 void dispatch_prepare(const struct client *client, struct request *request);
 /* Hints for a batch of prepared requests: call for all of them, then _entry for all, then run. */
 void dispatch_prefetch_bucket(const struct client *client, const struct request *request);

@@ -61,37 +61,50 @@ size_t traits_size_at(const char *at)
 
 void traits_write(char *at, const struct traits *traits)
 {
-    char *type = at + type_at(traits->kinds, offset_of(at)), *end = type;
+    uint8_t kinds = traits->kinds;
+    char *field = at + FIELDS_AT;
 
-    *at = (char)traits->kinds;
+    *at = (char)kinds;
     atomic_init(state_of(at), traits->state);
-    if (traits->kinds & TRAIT_READ_TIME)
+    if (kinds & TRAIT_READ_TIME) {
         atomic_init(time_of(at), traits->read_time_s);
-    if (traits->kinds & TRAIT_VERSION)
-        memcpy(end -= sizeof(traits->version), &traits->version, sizeof(traits->version));
-    if (traits->kinds & TRAIT_FLAGS)
-        memcpy(end - sizeof(traits->flags), &traits->flags, sizeof(traits->flags));
-    if (traits->kinds & TRAIT_TYPE) {
-        *type = (char)traits->type.size;
-        memcpy(type + 1, traits->type.data, traits->type.size);
+        field = at + time_at(offset_of(at)) + sizeof(traits->read_time_s);
+    }
+    if (kinds & TRAIT_FLAGS) {
+        memcpy(field, &traits->flags, sizeof(traits->flags));
+        field += sizeof(traits->flags);
+    }
+    if (kinds & TRAIT_VERSION) {
+        memcpy(field, &traits->version, sizeof(traits->version));
+        field += sizeof(traits->version);
+    }
+    if (kinds & TRAIT_TYPE) {
+        *field = (char)traits->type.size;
+        memcpy(field + 1, traits->type.data, traits->type.size);
     }
 }
 
 void traits_read(const char *at, struct traits *out)
 {
     uint8_t kinds = (uint8_t)*at;
-    const char *type = at + type_at(kinds, offset_of(at)), *end = type;
+    const char *field = at + FIELDS_AT;
 
     *out = (struct traits){.kinds = kinds};
     out->state = atomic_load_explicit(state_of(at), memory_order_relaxed);
-    if (kinds & TRAIT_READ_TIME)
+    if (kinds & TRAIT_READ_TIME) {
         out->read_time_s = atomic_load_explicit(time_of(at), memory_order_relaxed);
-    if (kinds & TRAIT_VERSION)
-        memcpy(&out->version, end -= sizeof(out->version), sizeof(out->version));
-    if (kinds & TRAIT_FLAGS)
-        memcpy(&out->flags, end - sizeof(out->flags), sizeof(out->flags));
+        field = at + time_at(offset_of(at)) + sizeof(out->read_time_s);
+    }
+    if (kinds & TRAIT_FLAGS) {
+        memcpy(&out->flags, field, sizeof(out->flags));
+        field += sizeof(out->flags);
+    }
+    if (kinds & TRAIT_VERSION) {
+        memcpy(&out->version, field, sizeof(out->version));
+        field += sizeof(out->version);
+    }
     if (kinds & TRAIT_TYPE)
-        out->type = bytes_of(type + 1, (uint8_t)*type);
+        out->type = bytes_of(field + 1, (uint8_t)*field);
 }
 
 void traits_state_set(char *at, uint8_t state)

@@ -487,7 +487,8 @@ static enum parse binary_parse(struct parser *parser, char *data, size_t size, s
         parser->request.last = closes;
         make_refusal(parser, &packet, opcode, data, status);
     }
-    parser->state = PARSER_DONE;
+    if (UNLIKELY(parser->state == PARSER_UNFINISHED || parser->request.last))
+        parser->state = PARSER_DONE;
     *consumed = total;
     return PARSE_DONE;
 }

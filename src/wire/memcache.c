@@ -705,6 +705,7 @@ static inline bool parse_get(struct parser *parser, const char *data, const char
     parser->request.argv = parser->argv;
     parser->request.argc = 2;
     parser->request.blobs = NULL;
+    parser->request.terms = NULL;
     *consumed = (size_t)(at + 2 - data);
     return true;
 }
@@ -747,6 +748,7 @@ static inline bool parse_set(struct parser *parser, const char *data, const char
         parser->argv[0] = BYTES("set");
         parser->argv[2] = bytes_of(at, size);
         parser->request.argc = 3;
+        parser->request.terms = NULL;
     } else {
         struct item_terms *terms = memcache_terms(parser, MEMCACHE_STORE);
 
@@ -756,7 +758,6 @@ static inline bool parse_set(struct parser *parser, const char *data, const char
         parser->argv[2] = BYTES("");
         parser->argv[3] = bytes_of(at, size);
         parser->request.argc = 4;
-        parser->state = PARSER_DONE;
     }
     parser->request.argv = parser->argv;
     parser->request.blobs = NULL;

@@ -59,6 +59,7 @@ static inline void deliver(struct parser *parser, uint32_t argc)
     parser->request.argv = parser->argv;
     parser->request.argc = argc;
     parser->request.blobs = parser->blobs;
+    parser->request.terms = NULL;
 }
 
 /* ---- headers */

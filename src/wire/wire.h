@@ -76,8 +76,7 @@ struct parser {
     /* --- results of PARSE_DONE: argv, argc and blobs (command and hash are left alone), valid
      * until the next call. Blobs that nobody took are released by it (or by parser_reset). */
     struct request request;
-    struct item_terms terms; /* for request.terms to point to; a wire that sets it leaves the state
-                                PARSER_DONE */
+    struct item_terms terms; /* for request.terms to point to, which every parse sets or clears */
     bool rewritten;          /* the request's bytes were changed; they must not be parsed again */
     /* --- results of PARSE_MORE */
     size_t need;        /* no use to call with fewer bytes than this, as announced; 0: unknown */
@@ -150,7 +149,8 @@ enum detect wire_detect(const char *data, size_t size, const struct wire **out);
 /* ---- for wires' parse functions */
 
 enum parser_state {
-    PARSER_EMPTY, /* no request, no blobs, argv of ordinary size: nothing to clean up */
+    PARSER_EMPTY, /* no blobs, argv of ordinary size, no results but the request's: nothing to
+                     clean up */
     PARSER_DONE,  /* the last request left something for parser_reset to clean up */
     PARSER_UNFINISHED
 };

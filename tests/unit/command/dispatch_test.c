@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "command/item.h"
+
 static void unknown_commands_are_named_with_their_arguments(void **state)
 {
     struct world *world = *state;
@@ -288,6 +290,39 @@ static void readers_never_see_half_of_a_write(void **state)
     free(players);
 }
 
+static void what_was_asked_before_in_its_place_changes_nothing(void **state)
+{
+    struct world *world = *state;
+    struct item_terms terms = {.mode = ITEM_SET};
+    struct bytes argv[] = {BYTES("item-get"), BYTES("k"), BYTES("")};
+    struct request request = {.argc = 3, .argv = argv, .terms = &terms};
+
+    for (int i = 0; i < 2; i++) {
+        dispatch_prepare(&world->client, &request);
+        assert_string_equal(request.command->name, "item-get");
+    }
+    request.terms = NULL; /* no client may name it */
+    dispatch_prepare(&world->client, &request);
+    assert_null(request.command);
+
+    /* Nor is a subcommand's name one of its own. */
+    request.command = command_find_full(BYTES("object|freq"));
+    argv[0] = bytes_of_text(request.command->name);
+    dispatch_prepare(&world->client, &request);
+    assert_null(request.command);
+
+    request.command = command_find(BYTES("get"));
+    argv[0] = bytes_of_text("set");
+    dispatch_prepare(&world->client, &request);
+    assert_string_equal(request.command->name, "set");
+
+    request.command = command_find(BYTES("object"));
+    argv[0] = bytes_of_text(request.command->name);
+    argv[1] = BYTES("freq");
+    dispatch_prepare(&world->client, &request);
+    assert_string_equal(request.command->name, "freq");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +336,7 @@ int main(void)
         WORLD_TEST(renaming_to_longer_names_does_not_pass_the_limit),
         WORLD_TEST(a_small_limit_is_reached_and_kept),
         WORLD_TEST(readers_never_see_half_of_a_write),
+        WORLD_TEST(what_was_asked_before_in_its_place_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
