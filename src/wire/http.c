@@ -5,9 +5,9 @@
  *   PUT /some/key?ttl=10s HTTP/1.1        GET /some/key HTTP/1.1        DELETE /some/key HTTP/1.1
  *
  * This file finds requests in bytes; http_head reads their heads, http_request what these mean,
- * http_body chunks, and http_reply renders answers. The head is the request's note. Nothing is
- * remembered of it between calls: when the body has come the head is read again, from the bytes or
- * from the parser's copy.
+ * http_body chunks, and http_reply renders answers. The head is the request's note. Of what it
+ * means nothing is remembered between calls but for what it was refused: when the body has come the
+ * head is read again, from the bytes or from the parser's copy.
  *
  * A request that is refused is answered in its turn, like any other (item-error). Its body is read
  * and dropped when its end is known and it is small, or the client is no stranger; else the
@@ -24,6 +24,14 @@
 enum {
     DETECT_SIZE_MAX = 8 * 1024, /* a longer line is HTTP's */
     UNWANTED_SIZE_MAX = 64 * 1024
+};
+
+/* What is known of a request while its body comes, in terms.form. */
+enum {
+    KNOWN_TOTAL,     /* of a chunked body: the bytes of the value so far, */
+    KNOWN_TOTAL_MAX, /* how many there may be */
+    KNOWN_QUERY_MAX, /* and how many of the request */
+    KNOWN_COMPLAINT
 };
 
 /* ---- detection */
@@ -86,6 +94,19 @@ static void unescape(struct bytes *text)
     text->size = (size_t)(to - text->data);
 }
 
+/* A request that was refused when its head came stays refused, whatever has changed meanwhile: its
+ * body may be gone. */
+static void read_request(struct parser *parser, struct http_request *asked,
+                         const struct http_head *head, const char *data)
+{
+    uint64_t refused =
+        parser->state == PARSER_UNFINISHED ? parser->terms.form[KNOWN_COMPLAINT] : HTTP_NONE;
+
+    http_request_read(asked, &parser->terms, head, data, parser->limits);
+    if (refused != HTTP_NONE)
+        http_request_refuse(asked, (enum http_complaint)refused);
+}
+
 /* The request is complete. `note` is its head, in memory that may be changed; `value` its body. */
 static enum parse deliver(struct parser *parser, const struct http_request *asked,
                           struct bytes note, struct bytes value)
@@ -137,6 +158,7 @@ static enum parse wait(struct parser *parser, const struct http_request *asked, 
 
     if (asked->continues && size == head_size)
         parser->interim = bytes_of(go_on, sizeof(go_on) - 1);
+    parser->terms.form[KNOWN_COMPLAINT] = asked->form.complaint;
     if (asked->chunked)
         return PARSE_MORE;
     parser->need = head_size + asked->length;
@@ -171,9 +193,7 @@ static size_t decoded_size_max(const struct http_request *asked)
     return asked->stores || max < UNWANTED_SIZE_MAX ? max : UNWANTED_SIZE_MAX;
 }
 
-/* A chunked body begins, or goes on from parser->offset. What is known of it meanwhile: where the
- * next chunk begins, and in `form` how much came before, and how much there may be
- * of the value and of the request. */
+/* A chunked body begins, or goes on from parser->offset, where the next chunk begins. */
 static enum parse parse_chunks(struct parser *parser, struct http_request *asked,
                                struct http_chunks *chunks, char *data, size_t head_size,
                                size_t size, size_t *consumed)
@@ -188,18 +208,16 @@ static enum parse parse_chunks(struct parser *parser, struct http_request *asked
     }
     if (parse == PARSE_BAD) {
         if (asked->form.complaint == HTTP_NONE)
-            asked->form.complaint = (uint8_t)complaint;
-        asked->command = "item-error";
-        asked->stores = false;
+            http_request_refuse(asked, complaint);
         return deliver_last(parser, asked, note, size, consumed);
     }
     if (parse == PARSE_MORE) {
         wait(parser, asked, data, head_size, size);
         parser_save(parser, data, chunks->at, 0, 0, 0);
         parser->need = chunks->need;
-        parser->terms.form[0] = chunks->total;
-        parser->terms.form[1] = decoded_size_max(asked);
-        parser->terms.form[2] = asked->limits->query_size_max;
+        parser->terms.form[KNOWN_TOTAL] = chunks->total;
+        parser->terms.form[KNOWN_TOTAL_MAX] = decoded_size_max(asked);
+        parser->terms.form[KNOWN_QUERY_MAX] = asked->limits->query_size_max;
         return PARSE_MORE;
     }
     http_chunks_join(data + head_size);
@@ -219,7 +237,7 @@ static enum parse parse_received(struct parser *parser, char *data, size_t *cons
 
     *consumed = 0;
     (void)http_head_read(&head, note.data, note.size); /* as it did before */
-    http_request_read(&asked, &parser->terms, &head, note.data, parser->limits);
+    read_request(parser, &asked, &head, note.data);
     return deliver(parser, &asked, note, value);
 }
 
@@ -234,15 +252,15 @@ static enum parse look_again(struct parser *parser, const char *data, size_t siz
         return PARSE_MORE;
     if (parser->offset > 0) {
         chunks->at = parser->offset;
-        chunks->total = (size_t)parser->terms.form[0];
+        chunks->total = (size_t)parser->terms.form[KNOWN_TOTAL];
         struct http_chunks ahead = *chunks;
 
-        if (size <= parser->terms.form[2] &&
-            http_chunks_measure(&ahead, data, size, (size_t)parser->terms.form[1], &ignored) ==
-                PARSE_MORE) {
+        if (size <= parser->terms.form[KNOWN_QUERY_MAX] &&
+            http_chunks_measure(&ahead, data, size, (size_t)parser->terms.form[KNOWN_TOTAL_MAX],
+                                &ignored) == PARSE_MORE) {
             parser->offset = ahead.at;
             parser->need = ahead.need;
-            parser->terms.form[0] = ahead.total;
+            parser->terms.form[KNOWN_TOTAL] = ahead.total;
             return PARSE_MORE;
         }
         return PARSE_DONE;
@@ -277,9 +295,10 @@ static enum parse http_parse(struct parser *parser, char *data, size_t size, siz
     if (http_head_read(&head, data, size) == PARSE_MORE) {
         parser_save(parser, data, 0, 0, 0, 0);
         parser->scanned = size;
+        parser->terms.form[KNOWN_COMPLAINT] = HTTP_NONE;
         return PARSE_MORE;
     }
-    http_request_read(&asked, &parser->terms, &head, data, parser->limits);
+    read_request(parser, &asked, &head, data);
     struct bytes note = bytes_of(data, head.size);
 
     if (give_up(&asked))

@@ -533,6 +533,13 @@ bool http_request_fatal(const struct http_request *request)
     return request->form.complaint > HTTP_NONE && request->form.complaint <= HTTP_BODY_SIZE;
 }
 
+void http_request_refuse(struct http_request *request, enum http_complaint complaint)
+{
+    request->form.complaint = (uint8_t)complaint;
+    request->command = "item-error";
+    request->stores = false;
+}
+
 void http_request_read(struct http_request *request, struct item_terms *terms,
                        const struct http_head *head, const char *data,
                        const struct wire_limits *limits)
@@ -548,10 +555,8 @@ void http_request_read(struct http_request *request, struct item_terms *terms,
     if (http_request_fatal(request) ||
         (request->form.complaint == HTTP_NO_LENGTH && head->minor == 0))
         request->last = true;
-    if (request->form.complaint != HTTP_NONE) {
-        request->command = "item-error";
-        request->stores = false;
-    }
+    if (request->form.complaint != HTTP_NONE)
+        http_request_refuse(request, (enum http_complaint)request->form.complaint);
     if (head->complaint != HTTP_NONE)
         request->form.origin = (struct http_span){0, 0};
 }

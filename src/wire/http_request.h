@@ -38,6 +38,8 @@ struct http_request {
 void http_request_read(struct http_request *request, struct item_terms *terms,
                        const struct http_head *head, const char *data,
                        const struct wire_limits *limits);
+/* It is answered with this complaint, and nothing is done. */
+void http_request_refuse(struct http_request *request, enum http_complaint complaint);
 /* Whether the body's end cannot be relied on, or the body is not worth reading. */
 bool http_request_fatal(const struct http_request *request);
 
