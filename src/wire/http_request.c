@@ -342,6 +342,15 @@ static enum http_complaint read_times(struct item_terms *terms, const struct wis
     return HTTP_NONE;
 }
 
+/* A condition without a tag says nothing that could hold; taken for none it would let a client
+ * overwrite what it meant to keep. */
+static bool lacks_tag(const struct http_head *head, const char *data, enum http_field field)
+{
+    struct bytes list = http_field(head, data, field), tag;
+
+    return http_has(head, field) && !http_list_next(&list, &tag);
+}
+
 /* If-Match of a request that changes a key. `*any`: it says *. `*never`: no version can match. */
 static enum http_complaint read_match(struct item_terms *terms, const struct http_head *head,
                                       const char *data, bool *any, bool *never)
@@ -349,8 +358,10 @@ static enum http_complaint read_match(struct item_terms *terms, const struct htt
     struct bytes list = http_field(head, data, HTTP_FIELD_IF_MATCH), tag, another;
 
     *any = *never = false;
-    if (!http_has(head, HTTP_FIELD_IF_MATCH) || !http_list_next(&list, &tag))
+    if (!http_has(head, HTTP_FIELD_IF_MATCH))
         return HTTP_NONE;
+    if (!http_list_next(&list, &tag))
+        return HTTP_NO_TAG;
     if (http_list_next(&list, &another))
         return HTTP_TAGS;
     if (bytes_equal(tag, BYTES("*")))
@@ -419,17 +430,22 @@ static enum http_complaint read_delete(struct http_request *request, struct item
     return complaint;
 }
 
-static void read_fetch(struct http_request *request, struct item_terms *terms,
-                       const struct http_head *head)
+static enum http_complaint read_fetch(struct http_request *request, struct item_terms *terms,
+                                      const struct http_head *head, const char *data)
 {
+    if (lacks_tag(head, data, HTTP_FIELD_IF_MATCH) ||
+        lacks_tag(head, data, HTTP_FIELD_IF_NONE_MATCH))
+        return HTTP_NO_TAG;
     request->command = "item-get";
     terms->options = ITEM_WANTS_VERSION;
     request->form.if_match = http_field_span(head, HTTP_FIELD_IF_MATCH);
     request->form.if_none_match = http_field_span(head, HTTP_FIELD_IF_NONE_MATCH);
-    if (head->method == HTTP_GET) { /* ranges mean nothing to others */
+    request->form.if_range = http_field_span(head, HTTP_FIELD_IF_RANGE);
+    /* Ranges mean nothing to other methods. No version is the empty one. */
+    if (head->method == HTTP_GET &&
+        !(http_has(head, HTTP_FIELD_IF_RANGE) && request->form.if_range.size == 0))
         request->form.range = http_field_span(head, HTTP_FIELD_RANGE);
-        request->form.if_range = http_field_span(head, HTTP_FIELD_IF_RANGE);
-    }
+    return HTTP_NONE;
 }
 
 static enum http_complaint read_path(struct http_request *request, const struct target *target,
@@ -464,8 +480,7 @@ static enum http_complaint read_asked(struct http_request *request, struct item_
     switch (head->method) {
     case HTTP_GET:
     case HTTP_HEAD:
-        read_fetch(request, terms, head);
-        return HTTP_NONE;
+        return read_fetch(request, terms, head, data);
     case HTTP_PUT:
     case HTTP_POST:
         if (!request->chunked && !http_has(head, HTTP_FIELD_LENGTH))
