@@ -3,10 +3,7 @@
 
 #include <string.h>
 
-enum {
-    LINE_SIZE_MAX = 1024, /* of a chunk: its size, extensions */
-    TRAILER_SIZE_MAX = 8 * 1024
-};
+enum { LINE_SIZE_MAX = 1024 }; /* of a chunk: its size, extensions */
 
 static int hex_digit(char c)
 {
@@ -44,41 +41,6 @@ static bool read_size(const char *at, size_t length, size_t *out)
     return true;
 }
 
-/* Lines up to an empty one; what they say does not matter. */
-static enum parse skip_trailers(struct http_chunks *chunks, const char *data, size_t size,
-                                size_t from, enum http_complaint *complaint)
-{
-    size_t at = from;
-
-    for (;;) {
-        const char *newline = memchr(data + at, '\n', size - at);
-        size_t seen = newline != NULL ? (size_t)(newline - data) + 1 : size;
-
-        if (seen - from > TRAILER_SIZE_MAX) {
-            *complaint = HTTP_TRAILER_SIZE;
-            return PARSE_BAD;
-        }
-        if (newline == NULL)
-            return PARSE_MORE;
-        size_t length = (size_t)(newline - data) - at;
-
-        if (length == 0 || newline[-1] != '\r') {
-            *complaint = HTTP_LINE_END;
-            return PARSE_BAD;
-        }
-        if (length == 1) {
-            chunks->at = seen;
-            return PARSE_DONE;
-        }
-        if (data[at] == ' ' || data[at] == '\t' || memchr(data + at, ':', length) == NULL ||
-            memchr(data + at, '\0', length) != NULL) {
-            *complaint = HTTP_FIELD_NAME;
-            return PARSE_BAD;
-        }
-        at = seen;
-    }
-}
-
 enum parse http_chunks_measure(struct http_chunks *chunks, const char *data, size_t size,
                                size_t size_max, enum http_complaint *complaint)
 {
@@ -97,8 +59,14 @@ enum parse http_chunks_measure(struct http_chunks *chunks, const char *data, siz
             return PARSE_BAD;
         size_t content = (size_t)(newline + 1 - data);
 
-        if (chunk == 0)
-            return skip_trailers(chunks, data, size, content, complaint);
+        if (chunk == 0) {
+            enum parse parse =
+                http_trailers_read(data + content, size - content, &there, complaint);
+
+            if (parse == PARSE_DONE)
+                chunks->at = content + there;
+            return parse;
+        }
         if (chunk > size_max || chunks->total > size_max - chunk) {
             *complaint = HTTP_BODY_SIZE;
             return PARSE_BAD;

@@ -233,38 +233,50 @@ static enum parse bad_name(struct http_head *head, const char *name, const char 
     return bad(head, at == name && is_blank(*at) ? HTTP_FOLDED : HTTP_FIELD_NAME);
 }
 
-/* Reads on, past the empty line. */
-static enum parse read_fields(struct http_head *head, const char *data, const char *at,
-                              const char *end)
+/* "Name: value\r\n" at `*at`, which moves behind it. */
+static inline enum parse read_field(const char **at, const char *end, struct bytes *name,
+                                    struct bytes *value, struct http_head *head)
 {
+    const char *begin = *at, *to = begin;
+
+    while (to < end && is(*to, IS_TOKEN))
+        to++;
+    if (to == end)
+        return PARSE_MORE;
+    if (to == begin || *to != ':')
+        return bad_name(head, begin, to);
+    *name = bytes_of(begin, (size_t)(to - begin));
+    do
+        to++;
+    while (to < end && is_blank(*to));
+    begin = to;
+    while (to < end && is(*to, IS_VALUE))
+        to++;
+    if (end - to < 2)
+        return PARSE_MORE;
+    if (to[0] != '\r' || to[1] != '\n')
+        return bad(head, to[0] == '\n' || to[0] == '\r' ? HTTP_LINE_END : HTTP_FIELD_VALUE);
+    const char *last = to;
+
+    while (last > begin && is_blank(last[-1]))
+        last--;
+    *value = bytes_of(begin, (size_t)(last - begin));
+    *at = to + 2;
+    return PARSE_DONE;
+}
+
+/* Reads on, past the empty line. Trailers are noted nowhere. */
+static inline enum parse read_fields(struct http_head *head, const char *data, const char *at,
+                                     const char *end, bool trailers)
+{
+    struct bytes name, value;
+
     while (at < end && *at != '\r') {
-        const char *name = at;
+        enum parse parse = read_field(&at, end, &name, &value, head);
 
-        while (at < end && is(*at, IS_TOKEN))
-            at++;
-        if (at == end)
-            return PARSE_MORE;
-        if (at == name || *at != ':')
-            return bad_name(head, name, at);
-        struct bytes label = bytes_of(name, (size_t)(at - name));
-
-        do
-            at++;
-        while (at < end && is_blank(*at));
-        const char *value = at;
-
-        while (at < end && is(*at, IS_VALUE))
-            at++;
-        if (end - at < 2)
-            return PARSE_MORE;
-        if (at[0] != '\r' || at[1] != '\n')
-            return bad(head, at[0] == '\n' || at[0] == '\r' ? HTTP_LINE_END : HTTP_FIELD_VALUE);
-        const char *last = at;
-
-        while (last > value && is_blank(last[-1]))
-            last--;
-        at += 2;
-        if (!note_field(head, data, label, bytes_of(value, (size_t)(last - value))))
+        if (parse != PARSE_DONE)
+            return parse;
+        if (!trailers && !note_field(head, data, name, value))
             return bad(head, HTTP_TWICE);
     }
     if (end - at < 2)
@@ -273,6 +285,20 @@ static enum parse read_fields(struct http_head *head, const char *data, const ch
         return bad(head, HTTP_LINE_END);
     head->size = (size_t)(at + 2 - data);
     return PARSE_DONE;
+}
+
+enum parse http_trailers_read(const char *data, size_t size, size_t *out,
+                              enum http_complaint *complaint)
+{
+    size_t window = size < HTTP_TRAILERS_SIZE_MAX ? size : HTTP_TRAILERS_SIZE_MAX;
+    struct http_head head = {.complaint = HTTP_TRAILER_SIZE};
+    enum parse parse = read_fields(&head, data, data, data + window, true);
+
+    if (parse == PARSE_MORE && size > window)
+        parse = PARSE_BAD;
+    *out = head.size;
+    *complaint = (enum http_complaint)head.complaint;
+    return parse;
 }
 
 static bool is_digit(char c)
@@ -348,7 +374,7 @@ enum parse http_head_read(struct http_head *head, const char *data, size_t size)
     enum parse parse = read_line(head, data, end, &at);
 
     if (LIKELY(parse == PARSE_DONE)) {
-        parse = read_fields(head, data, at, end);
+        parse = read_fields(head, data, at, end, false);
         if (LIKELY(parse == PARSE_DONE))
             return PARSE_DONE;
     }

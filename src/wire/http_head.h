@@ -18,8 +18,8 @@
 #include "base/bytes.h"
 #include "wire/wire.h"
 
-/* A longer head is refused; spans count on it. */
-enum { HTTP_HEAD_SIZE_MAX = 32 * 1024 };
+/* Longer ones are refused; spans count on it. */
+enum { HTTP_HEAD_SIZE_MAX = 32 * 1024, HTTP_TRAILERS_SIZE_MAX = 8 * 1024 };
 
 enum http_complaint {
 #define COMPLAINT(name, status, text) HTTP_##name,
@@ -99,6 +99,11 @@ static inline struct bytes http_field(const struct http_head *head, const char *
 enum parse http_head_read(struct http_head *head, const char *data, size_t size);
 /* Whether the end of a head, good or bad, can be in the bytes from `from` on. */
 bool http_head_ends(const char *data, size_t from, size_t size);
+
+/* What follows the last chunk: lines like those of a head, which mean nothing, and an empty one.
+ * DONE: `*out` bytes. BAD: `*complaint` says why. */
+enum parse http_trailers_read(const char *data, size_t size, size_t *out,
+                              enum http_complaint *complaint);
 
 /* "GET " and so on at the start of `size` bytes; its length without the blank, 0: none. `*more`:
  * there are too few bytes to know. */
