@@ -20,7 +20,7 @@ _larder()
         return ;;
     esac
     if [[ $word == -* ]]; then
-        words="--help --version --check-config --bind --port --admin-port --unixsocket --unixsocketperm --tcp-backlog --maxclients --timeout --client-output-soft-limit --client-output-stall-timeout --client-output-buffer-limit --tcp-keepalive --client-query-buffer-limit --proto-max-bulk-len --maxmemory --maxmemory-policy --shards --threads --io --batch-wait --requirepass --protected-mode --http-allow-host --http-allow-origin --enable-debug-command --memcache-shutdown --loglevel --logfile --log-format --slowlog-log-slower-than --slowlog-max-len --latency-monitor-threshold --latency-tracking --latency-tracking-info-percentiles --shutdown-timeout --pidfile --config"
+        words="--help --version --check-config --bind --port --admin-port --unixsocket --unixsocketperm --tcp-backlog --maxclients --timeout --http-request-timeout --client-output-soft-limit --client-output-stall-timeout --client-output-buffer-limit --tcp-keepalive --client-query-buffer-limit --proto-max-bulk-len --maxmemory --maxmemory-policy --shards --threads --io --batch-wait --requirepass --protected-mode --http-allow-host --http-allow-origin --enable-debug-command --memcache-shutdown --loglevel --logfile --log-format --slowlog-log-slower-than --slowlog-max-len --latency-monitor-threshold --latency-tracking --latency-tracking-info-percentiles --shutdown-timeout --pidfile --config"
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
     if [[ $word != -* && ($before != -* || $before == --check-config) ]]; then

@@ -11,6 +11,7 @@ complete -c larder -l unixsocketperm -x -d 'permissions of the unix socket, in o
 complete -c larder -l tcp-backlog -x -d 'connections that may wait to be accepted'
 complete -c larder -l maxclients -x -d 'connections served at once; more are answered with an error and closed'
 complete -c larder -l timeout -x -d 'closes a connection that sends nothing for so long; 0: never'
+complete -c larder -l http-request-timeout -x -d 'time in which an HTTP request must come, or go on coming at 1,000 bytes a second; else it is answered with 408 and the connection closed; 0: any time'
 complete -c larder -l client-output-soft-limit -x -d 'no more requests are read from a connection while it has so many bytes of replies unsent'
 complete -c larder -l client-output-stall-timeout -x -d 'closes a connection over its soft limit whose peer takes nothing for so long'
 complete -c larder -l client-output-buffer-limit -x -d 'class, hard and soft limit and seconds: closes a connection that has more than the hard limit unsent, or more than the soft one for so long; 0: no limit; pubsub is everything that is pushed to clients, MONITOR too'

@@ -381,6 +381,8 @@ static void filled(struct conn *conn, size_t size)
     if (conn->fill_left != 0)
         return;
     conn->fill_at = NULL;
+    if (conn->draining)
+        return;
     conn->loop->handler->filled(conn);
     conn_check_congestion(conn);
 }

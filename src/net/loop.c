@@ -87,6 +87,8 @@ static uint64_t sweep_interval_ns(const struct loop *loop)
     uint32_t shortest = limits->stall_timeout_ms;
     if (limits->idle_timeout_ms != 0 && limits->idle_timeout_ms < shortest)
         shortest = limits->idle_timeout_ms;
+    if (limits->swept_timeout_ms != 0 && limits->swept_timeout_ms < shortest)
+        shortest = limits->swept_timeout_ms;
     for (int i = 0; i < CONN_CLASS_COUNT; i++)
         if (limits->output[i].soft_bytes != 0 && limits->output[i].soft_ms < shortest)
             shortest = limits->output[i].soft_ms;
@@ -374,8 +376,9 @@ static enum loop_drop due(const struct conn *conn)
     return LOOP_DROP_NONE;
 }
 
-/* Closes peers that keep silent or take nothing for too long. Looks at a bounded number each time:
- * all of them within half of the shortest time-out, up to 16,384 connections, and later beyond. */
+/* Closes peers that keep silent or take nothing for too long, and has the handler look. Looks at a
+ * bounded number each time: all of them within half of the shortest time-out, up to 16,384
+ * connections, and later beyond. */
 static void sweep_conns(struct loop *loop)
 {
     uint32_t left = atomic_load_explicit(&loop->stats.connections, memory_order_relaxed) / 8 + 64;
@@ -388,6 +391,8 @@ static void sweep_conns(struct loop *loop)
         enum loop_drop why = conn->lingering ? LOOP_DROP_NONE : due(conn);
         if (why != LOOP_DROP_NONE)
             conn_drop(conn, why);
+        else if (loop->options.limits.swept_timeout_ms != 0 && !conn_closing(conn))
+            loop->handler->swept(conn, loop->now_ms);
     }
 }
 

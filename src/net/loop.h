@@ -44,7 +44,7 @@ enum loop_drop {
 };
 
 /* Of these only `data` and `closed` must be there, `filled` where conn_receive_into is used,
- * `let_on` where conn_hold is, and `alarm` where loop_alarm is. */
+ * `let_on` where conn_hold is, `alarm` where loop_alarm is, and `swept` where limits tell of it. */
 struct loop_handler {
     /* A new connection. False: close it, `closed` is not called then. */
     bool (*opened)(struct conn *conn);
@@ -61,6 +61,9 @@ struct loop_handler {
     void (*asleep)(struct loop *loop); /* right before a wait */
     /* The loop closes the connection by itself; `closed` follows. */
     void (*dropped)(struct conn *conn, enum loop_drop why);
+    /* Now and then, while limits say so, for each connection that is not closing. It may close it,
+     * or send and close. `now_ms` wraps around. */
+    void (*swept)(struct conn *conn, uint32_t now_ms);
     /* After conn_let_on, before `data` goes on. */
     void (*let_on)(struct conn *conn);
     void (*alarm)(struct loop *loop); /* the time of loop_alarm has come */
@@ -83,6 +86,7 @@ struct loop_limits {
     size_t output_soft_bytes;  /* 0: 1 MB */
     uint32_t stall_timeout_ms; /* 0: 60,000 */
     uint32_t idle_timeout_ms;  /* 0: never; a connection that sends nothing for so long is closed */
+    uint32_t swept_timeout_ms; /* the shortest time that `swept` measures; 0: it is not called */
 };
 
 struct loop_options {
@@ -163,9 +167,9 @@ struct listener *conn_listener(const struct conn *conn);
 struct sink *conn_sink(struct conn *conn);
 /* Unsent output is over the soft limit: `data` should consume no more for now. */
 bool conn_congested(const struct conn *conn);
-/* Stops calling `data`; flushes the output, tells the peer of its end, and closes once the peer has
- * seen it: when it closes too, else after a second. What it still sends is dropped. (Closing at
- * once would take from it, where it is still sending, what it has not read yet.) */
+/* Stops calling `data` and `filled`; flushes the output, tells the peer of its end, and closes once
+ * the peer has seen it: when it closes too, else after a second. What it still sends is dropped.
+ * (Closing at once would take from it, where it is still sending, what it has not read yet.) */
 void conn_close_after_flush(struct conn *conn);
 /* CONN_ANSWERED unless changed. A peer that is pushed to may be silent for ever: the time it may be
  * idle does not count. */

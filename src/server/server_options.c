@@ -127,6 +127,7 @@ static bool changed(struct server *server, const struct option *option, char *me
         {offsetof(struct options, loglevel), changed_log},
         {offsetof(struct options, log_format), changed_log},
         {offsetof(struct options, timeout_us), changed_limits},
+        {offsetof(struct options, http_request_timeout_us), changed_limits},
         {offsetof(struct options, output_soft_bytes), changed_limits},
         {offsetof(struct options, output_stall_us), changed_limits},
         {offsetof(struct options, query_size_max), changed_limits},

@@ -654,8 +654,10 @@ static size_t data(struct conn *conn, char *bytes, size_t size)
         return size;
     atomic_store_explicit(&session->active_ms, session->worker->now_ms, memory_order_relaxed);
     if (session->wire == NULL) {
-        if (wire_detect(bytes, size, &session->wire) != DETECT_YES)
+        if (wire_detect(bytes, size, &session->wire) != DETECT_YES) {
+            session->likely_wire = wire_likely(bytes, size);
             return 0;
+        }
         session->reply.ops = watch_reply_ops(session);
     }
     while (more && at < size && !conn_congested(conn) && !conn_closing(conn) &&
@@ -700,6 +702,57 @@ static void filled(struct conn *conn)
     parser_blob_received(&pending->parser, blob, bytes_of(blob_data(blob), blob_size(blob)));
     atomic_store_explicit(&session->active_ms, session->worker->now_ms, memory_order_relaxed);
     resume(session, nothing, 0, &more); /* the request may be complete */
+}
+
+/* ---- requests that come too slowly */
+
+/* A request has begun, and it is the client's turn. Whatever of it has come is there: only what
+ * cannot be used yet is left over. */
+static bool awaits_rest(const struct session *session, const struct conn_figures *figures)
+{
+    return session->waiting_first == NULL && !conn_congested(session->conn) &&
+           (session->pending != NULL || figures->input_bytes > 0);
+}
+
+/* A request has the time-out to come whole, counted from the sweep that found it begun, and gets it
+ * again as often as it brought a byte for each millisecond. Nothing of this is done when requests
+ * come: that the count of those that ran is the same tells that it is still the same one. */
+static bool comes_too_slowly(struct session *session, uint32_t now_ms)
+{
+    struct pace *pace = &session->pace;
+    uint64_t commands = counter_get(&session->commands);
+    struct conn_figures figures;
+
+    conn_figures(session->conn, &figures);
+    bool same = pace->begun && pace->commands == commands;
+    uint32_t passed_ms = now_ms - pace->since_ms;
+
+    pace->begun = awaits_rest(session, &figures);
+    if (!pace->begun || (same && passed_ms < session->worker->request_timeout_ms))
+        return false;
+    if (same && figures.bytes_received - pace->bytes < passed_ms)
+        return true;
+    pace->commands = commands;
+    pace->since_ms = now_ms;
+    pace->bytes = figures.bytes_received;
+    return false;
+}
+
+static void swept(struct conn *conn, uint32_t now_ms)
+{
+    struct session *session = conn_user(conn);
+
+    if (session == NULL) /* it was refused */
+        return;
+    const struct wire *wire = session->wire != NULL ? session->wire : session->likely_wire;
+
+    if (wire == NULL || !wire->hurries || !comes_too_slowly(session, now_ms))
+        return;
+    if (session->wire == NULL) {
+        session->wire = wire;
+        session->reply.ops = watch_reply_ops(session);
+    }
+    protocol_error(session, wire_too_slow);
 }
 
 /* ---- the loop's own moments */
@@ -755,6 +808,7 @@ const struct loop_handler session_handler = {
     .data = data,
     .glance = glance,
     .filled = filled,
+    .swept = swept,
     .closed = closed,
     .dropped = dropped,
     .let_on = let_on,

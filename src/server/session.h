@@ -36,6 +36,14 @@ struct pending {
     bool refused;         /* such an argument was met */
 };
 
+/* How a request comes, as the loop's sweep sees it. */
+struct pace {
+    bool begun;        /* there is one that has not come whole, */
+    uint64_t commands; /* the one after so many; */
+    uint32_t since_ms; /* its bytes are counted from here on, in the loop's time, */
+    uint64_t bytes;    /* when the connection had received so many */
+};
+
 /* Bits of `state`; above them how many requests are queued and how many keys watched. */
 enum session_state {
     SESSION_DB = 0xff,
@@ -56,9 +64,11 @@ struct session {
     struct client client; /* first: see session_of */
     struct reply reply;
     struct conn *conn;
-    struct worker *worker;   /* shown */
-    const struct wire *wire; /* NULL until the first bytes have told */
-    struct pending *pending; /* NULL unless a request is unfinished */
+    struct worker *worker;          /* shown */
+    const struct wire *wire;        /* NULL until the first bytes have told */
+    const struct wire *likely_wire; /* meanwhile, if there are some */
+    struct pace pace;               /* where the wire hurries */
+    struct pending *pending;        /* NULL unless a request is unfinished */
     /* Requests that wait for the end of a pause, at most a batch; the connection is held then. */
     struct request_copy *waiting_first, *waiting_last;
     uint64_t glance_hash;            /* of the key that `glance` fetches memory for; 0: none */

@@ -61,10 +61,11 @@ static struct loop_limits loop_limits_of(struct options *options)
         .output_soft_bytes = (size_t)options->output_soft_bytes,
         .stall_timeout_ms = (uint32_t)(options->output_stall_us / 1000),
         .idle_timeout_ms = (uint32_t)(options->timeout_us / 1000),
+        .swept_timeout_ms = (uint32_t)((options->http_request_timeout_us + 999) / 1000),
     };
 }
 
-static void take_wire_limits(struct worker *worker)
+static void take_wire_limits(struct worker *worker, const struct loop_limits *loop_limits)
 {
     const struct options *options = &worker->server->options;
 
@@ -73,6 +74,7 @@ static void take_wire_limits(struct worker *worker)
     worker->limits.query_size_max = (size_t)options->query_size_max;
     worker->stranger_limits = wire_limits_unauthenticated;
     worker->limits.gate = worker->stranger_limits.gate = &worker->gate;
+    worker->request_timeout_ms = loop_limits->swept_timeout_ms;
 }
 
 static void take_limits(struct loop *loop, void *argument)
@@ -81,7 +83,7 @@ static void take_limits(struct loop *loop, void *argument)
     struct loop_limits limits = loop_limits_of(&worker->server->options);
 
     (void)argument;
-    take_wire_limits(worker);
+    take_wire_limits(worker, &limits);
     loop_limits_set(loop, &limits);
 }
 
@@ -109,7 +111,7 @@ enum status worker_init(struct worker *worker, struct server *server, uint32_t i
     worker->index = index;
     worker->discard.ops = &discard_ops;
     gate_init(&worker->gate, server, &worker->limits);
-    take_wire_limits(worker);
+    take_wire_limits(worker, &loop_options.limits);
     monitoring_init(&worker->monitoring);
     *why = "memory is out";
     for (; parser_count < WORKER_BATCH_MAX; parser_count++) {

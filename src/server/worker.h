@@ -39,6 +39,7 @@ struct worker {
     struct wire_limits limits;          /* of authenticated clients */
     struct wire_limits stranger_limits; /* of others */
     struct wire_gate gate;              /* of both; its owner is the server */
+    uint32_t request_timeout_ms;        /* for wires that hurry; 0: none */
     struct parser parsers[WORKER_BATCH_MAX];
     counter commands, connections, rejected;
     counter query_drops, output_drops; /* connections closed for what they sent, or did not take */

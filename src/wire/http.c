@@ -339,6 +339,7 @@ static bool http_guess_key(const char *data, size_t size, struct bytes *out)
 
 const struct wire wire_http = {
     .name = "http",
+    .hurries = true,
     .detect = http_detect,
     .parse = http_parse,
     .guess_key = http_guess_key,

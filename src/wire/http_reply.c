@@ -57,6 +57,8 @@ static const char *reason_of(uint32_t status)
         return "404 Not Found";
     case 405:
         return "405 Method Not Allowed";
+    case 408:
+        return "408 Request Timeout";
     case 409:
         return "409 Conflict";
     case 411:
@@ -271,10 +273,11 @@ static void http_error(struct reply *reply, const char *code, struct bytes text)
 void http_protocol_error(struct reply *reply, const char *error)
 {
     struct asked asked;
+    uint32_t status = error == wire_too_big ? 413 : error == wire_too_slow ? 408 : 400;
 
     reply->errored = true;
     ask(&asked, reply);
-    write_error(reply, &asked, error == wire_too_big ? 413 : 400, bytes_of_text(error), "");
+    write_error(reply, &asked, status, bytes_of_text(error), "");
 }
 
 /* ---- what the wire answers by itself */

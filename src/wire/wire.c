@@ -21,6 +21,7 @@ enum {
 };
 
 const char wire_too_big[] = "Protocol error: too big request";
+const char wire_too_slow[] = "the request comes too slowly";
 
 const struct wire_limits wire_limits_default = {
     .arguments_max = 1024 * 1024,
@@ -58,6 +59,15 @@ enum detect wire_detect(const char *data, size_t size, const struct wire **out)
     }
     *out = wires[WIRE_COUNT - 1];
     return DETECT_YES;
+}
+
+const struct wire *wire_likely(const char *data, size_t size)
+{
+    size_t i = 0;
+
+    while (i < WIRE_COUNT - 1 && wires[i]->detect(data, size) == DETECT_NO)
+        i++;
+    return wires[i];
 }
 
 /* ---- life */

@@ -46,8 +46,8 @@ extern const struct wire_limits wire_limits_default;
 /* Before authentication: 10 arguments of 16 KB. */
 extern const struct wire_limits wire_limits_unauthenticated;
 
-/* The complaint about a request above query_size_max. */
-extern const char wire_too_big[];
+/* The complaints about a request above query_size_max, and one that does not come in time. */
+extern const char wire_too_big[], wire_too_slow[];
 
 /* An argument larger than this that has not arrived whole is announced by blob_need. */
 enum { PARSER_BLOB_SIZE_MIN = 64 * 1024 };
@@ -104,6 +104,7 @@ struct parser {
 
 struct wire {
     const char *name;
+    bool hurries; /* a client may not take as long as it likes to send a request */
     /* From the first `size` bytes of a connection. */
     enum detect (*detect)(const char *data, size_t size);
     /* One request from the start of `data`, which is never NULL. DONE: `*consumed` bytes made it;
@@ -141,6 +142,9 @@ void parser_blob_received(struct parser *parser, struct blob *blob, struct bytes
 
 /* Decides from a connection's first bytes. MORE: `*out` untouched. There is always a wire. */
 enum detect wire_detect(const char *data, size_t size, const struct wire **out);
+
+/* Where that says MORE: the first wire that it may be. */
+const struct wire *wire_likely(const char *data, size_t size);
 
 #define WIRE(name) extern const struct wire wire_##name;
 #include "wire/wires.def"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """HTTP with curl and over raw sockets: the keys of the other protocols, access, slow clients."""
 import os
+import select
 import shutil
 import socket
 import subprocess
@@ -38,11 +39,11 @@ def connect(server):
 
 
 def until_closed(connection):
-    got = b""
+    got = bytearray()
     while True:
-        part = connection.recv(1 << 16)
+        part = connection.recv(1 << 20)
         if not part:
-            return got
+            return bytes(got)
         got += part
 
 
@@ -200,3 +201,144 @@ def test_a_refused_request_stays_refused_when_the_password_goes(start, io, frami
         answers = until_closed(connection)
     assert answers.startswith(b"HTTP/1.1 401 ") and answers.count(b"HTTP/1.1 404 ") == 1
     assert client.exists("k") == 0
+
+
+def trickle(connection, data, pause_s=0.02):
+    """Sends byte by byte until the server has something to say."""
+    for at in range(len(data)):
+        connection.sendall(data[at:at + 1])
+        if select.select([connection], [], [], pause_s)[0]:
+            return
+    raise AssertionError("the server took all of it")
+
+
+def is_timeout(answer):
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return (head.startswith(b"HTTP/1.1 408 Request Timeout\r\n") and b"Connection: close" in head
+            and body == b'{"error":"the request comes too slowly"}\n')
+
+
+@pytest.mark.parametrize("begun,rest", [
+    (b"", b"GET /" + b"x" * 10 ** 6),
+    (b"GET /", b"x" * 10 ** 6),
+    (b"GET /k HTTP/1.1\r\n" + HOST + b"X: ", b"y" * 10 ** 6),
+    (b"PUT /k HTTP/1.1\r\n" + HOST + b"Content-Length: 1000000\r\n\r\n", b"z" * 10 ** 6),
+    (b"PUT /k HTTP/1.1\r\n" + HOST + b"Content-Length: 60000\r\n\r\n", b"z" * 10 ** 6),
+    (b"PUT /k HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n",
+     b"1\r\nx\r\n" * 10 ** 5),
+    (b"GET /k HTTP/1.1\r\n" + HOST + b"Content-Length: 1000000\r\n\r\n", b"z" * 10 ** 6),
+], ids=["method", "target", "header", "big-body", "body", "chunks", "unwanted-body"])
+def test_a_request_that_comes_byte_by_byte_is_answered_408(start, io, begun, rest):
+    server = start("--io", io, "--threads", "1", "--http-request-timeout", "300ms", tcp=True)
+    with connect(server) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(begun)
+        trickle(connection, rest)
+        assert is_timeout(until_closed(connection))
+    assert server.client().exists("k") == 0 and server.client().ping()
+
+
+@pytest.mark.parametrize("size", [60_000, 1_000_000])
+def test_what_comes_after_408_is_dropped(start, io, size):
+    server = start("--io", io, "--threads", "1", "--http-request-timeout", "100ms", tcp=True)
+    with connect(server) as connection:
+        connection.sendall(b"PUT /k HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\n\r\n" % size)
+        answer = connection.recv(1 << 16)
+        connection.sendall(b"x" * size + b"PUT /other HTTP/1.1\r\n" + HOST +
+                           b"Content-Length: 1\r\n\r\nx")
+        assert is_timeout(answer + until_closed(connection))
+    assert server.client().dbsize() == 0
+
+
+@pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunked"])
+def test_a_large_upload_may_take_longer_and_pause(start, io, chunked):
+    server = start("--io", io, "--threads", "1", "--http-request-timeout", "500ms", tcp=True)
+    part = b"x" * 200_000
+    framing = b"Transfer-Encoding: chunked" if chunked else b"Content-Length: 1600000"
+    with connect(server) as connection:
+        connection.sendall(b"PUT /k HTTP/1.1\r\nConnection: close\r\n" + HOST + framing +
+                           b"\r\n\r\n")
+        for _ in range(8):
+            connection.sendall(b"%x\r\n%b\r\n" % (len(part), part) if chunked else part)
+            time.sleep(0.2)
+        connection.sendall(b"0\r\n\r\n" if chunked else b"")
+        assert until_closed(connection).startswith(b"HTTP/1.1 201 ")
+    assert server.client().strlen("k") == 1_600_000
+
+
+def test_between_requests_a_client_may_rest_and_each_has_its_own_time(start, io):
+    server = start("--io", io, "--threads", "1", "--http-request-timeout", "300ms", tcp=True)
+    request = b"HEAD /k HTTP/1.1\r\n" + HOST + b"\r\n"
+    with connect(server) as connection:
+        for _ in range(3):
+            connection.sendall(request)
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 404 ")
+            time.sleep(0.5)
+        connection.sendall(request[:-20])
+        for _ in range(20):  # there is always one that has begun
+            time.sleep(0.05)
+            connection.sendall(request[-20:] + request[:-20])
+        answers = b""
+        while answers.count(b"\r\n\r\n") < 20:
+            answers += connection.recv(1 << 16)
+        assert answers.count(b"HTTP/1.1 404 ") == 20 and b" 408 " not in answers
+
+
+def test_pipelined_requests_are_answered_before_the_one_that_does_not_come(start, io):
+    server = start("--io", io, "--threads", "1", "--http-request-timeout", "200ms", tcp=True)
+    server.client().set("k", b"v" * 3_000_000)
+    with connect(server) as connection:
+        connection.sendall((b"GET /k HTTP/1.1\r\n" + HOST + b"\r\n") * 3 + b"GET /k HT")
+        answers = until_closed(connection)
+    first, *others = answers.split(b"HTTP/1.1 ")[1:]
+    assert first.startswith(b"200 OK") and len(others) == 3
+    assert answers.count(b"v" * 3_000_000) == 3 and is_timeout(b"HTTP/1.1 " + others[2])
+
+
+def test_a_client_that_is_slow_to_read_has_all_the_time(start, io):
+    server = start("--io", io, "--threads", "1", "--http-request-timeout", "200ms", tcp=True)
+    server.client().set("k", b"v" * 5_000_000)
+    request = b"GET /k HTTP/1.1\r\n" + HOST + b"\r\n"
+    with connect(server) as connection:
+        connection.sendall(request * 4 + request[:-2] + b"Connection: close\r\n\r\n")
+        harness.wait_until(lambda: server.client().info("memory")["mem_clients_output"] > 1 << 20,
+                           "it is behind")
+        time.sleep(0.6)
+        answers = until_closed(connection)
+    assert answers.count(b"HTTP/1.1 200 OK") == 5 and answers.count(b"HTTP/1.1 ") == 5
+    assert answers.count(b"v" * 5_000_000) == 5
+
+
+def test_other_protocols_and_time_out_0_leave_a_client_its_time(start, io):
+    server = start("--io", io, "--threads", "1", "--http-request-timeout", "100ms", tcp=True)
+    client = server.client()
+    raws = [server.raw() for _ in range(3)]
+    for raw, part in zip(raws, (b"*1\r\n$4\r\nPI", b"ge", b"\x80")):
+        raw.send(part)
+    time.sleep(0.5)
+    raws[0].send(b"NG\r\n")
+    raws[1].send(b"t nosuch\r\n")
+    raws[2].send(b"\x0b" + bytes(22))
+    assert raws[0].line() == b"+PONG" and raws[1].line() == b"END"
+    assert raws[2].socket.recv(1 << 16).startswith(b"\x81\x0b")
+    client.config_set("http-request-timeout", 0)
+    with connect(server) as connection:
+        connection.sendall(b"GET /k HTTP/1.1\r\n" + HOST)
+        time.sleep(0.5)
+        assert not select.select([connection], [], [], 0)[0]
+        client.config_set("http-request-timeout", "100ms")
+        assert is_timeout(until_closed(connection))
+
+
+def test_a_request_that_waits_for_the_end_of_a_pause_is_not_slow(start, io):
+    server = start("--io", io, "--threads", "1", "--http-request-timeout", "100ms", tcp=True)
+    client = server.client(decode_responses=True)
+    assert client.execute_command("CLIENT", "PAUSE", 10 ** 9, "WRITE")
+    with connect(server) as connection:
+        connection.sendall(b"PUT /k HTTP/1.1\r\n" + HOST + b"Content-Length: 1\r\n\r\nv"
+                           b"GET /k HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+        harness.wait_until(lambda: any("b" in c["flags"] for c in client.client_list()), "it waits")
+        time.sleep(0.5)
+        assert client.execute_command("CLIENT", "UNPAUSE")
+        answers = until_closed(connection)
+    assert answers.startswith(b"HTTP/1.1 201 ") and answers.endswith(b"\r\n\r\nv")

@@ -48,7 +48,7 @@ struct server {
     struct thread *thread;
     struct loop_options options;
     struct loop_handler handler;
-    _Atomic uint64_t opened, closed, released, referred, data_calls, alarms, line_count;
+    _Atomic uint64_t opened, closed, released, referred, data_calls, alarms, sweeps, line_count;
     _Atomic uint64_t drops[LOOP_DROP_OUTPUT + 1]; /* by enum loop_drop */
     _Atomic bool refuse, close_when_filled;
     bool expect; /* give hints of the sizes of requests */

@@ -296,6 +296,62 @@ static void test_a_silent_peer_is_dropped_after_the_idle_timeout(void **state)
     server_stop(&server);
 }
 
+static void on_swept(struct conn *conn, uint32_t now_ms)
+{
+    (void)now_ms;
+    server_of(conn)->sweeps++;
+    sink_write(conn_sink(conn), "bye\n", 4);
+    conn_close_after_flush(conn);
+}
+
+static void test_the_sweep_shows_connections_to_the_handler_which_may_end_them(void **state)
+{
+    (void)state;
+    struct server server;
+    server_init(&server);
+    server.handler.swept = on_swept;
+    server.options.limits.swept_timeout_ms = 20;
+    server_start(&server);
+    int fd = client_connect(&server);
+    client_expect_text(fd, "bye\n");
+    client_expect_end(fd);
+    WAIT_FOR(server.closed == 1);
+    assert_int_equal(server.sweeps, 1);
+    server_stop(&server);
+}
+
+static void test_a_span_that_is_complete_after_the_end_is_not_told(void **state)
+{
+    (void)state;
+    struct server server;
+    server_init(&server);
+    server.handler.swept = on_swept;
+    server.options.limits.swept_timeout_ms = 200;
+    server_start(&server);
+    int fd = client_connect(&server);
+    client_send_text(fd, "f100000\nabc");
+    client_expect_text(fd, "bye\n");
+    client_send(fd, pattern, 99997);
+    client_expect_end(fd);
+    WAIT_FOR(server.closed == 1);
+    server_stop(&server);
+}
+
+static void test_the_sweep_shows_nothing_while_limits_do_not_ask_for_it(void **state)
+{
+    (void)state;
+    struct server server;
+    server_init(&server);
+    server.handler.swept = on_swept;
+    server.options.limits.idle_timeout_ms = 50;
+    server_start(&server);
+    int fd = client_connect(&server);
+    client_expect_end(fd);
+    WAIT_FOR(server.closed == 1);
+    assert_int_equal(server.sweeps, 0);
+    server_stop(&server);
+}
+
 static void test_more_unsent_than_the_hard_limit_of_its_class_ends_a_connection(void **state)
 {
     (void)state;
@@ -407,6 +463,9 @@ int main(int argc, char **argv)
         LOOP_CASE(test_a_peer_that_takes_nothing_is_dropped),
         LOOP_CASE(test_an_iteration_that_lasts_leaves_the_rest_to_the_next),
         LOOP_CASE(test_a_silent_peer_is_dropped_after_the_idle_timeout),
+        LOOP_CASE(test_the_sweep_shows_connections_to_the_handler_which_may_end_them),
+        LOOP_CASE(test_a_span_that_is_complete_after_the_end_is_not_told),
+        LOOP_CASE(test_the_sweep_shows_nothing_while_limits_do_not_ask_for_it),
         LOOP_CASE(test_more_unsent_than_the_hard_limit_of_its_class_ends_a_connection),
         LOOP_CASE(test_more_unsent_than_the_soft_limit_for_too_long_ends_a_connection),
     };
