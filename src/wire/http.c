@@ -10,8 +10,8 @@
  * head is read again, from the bytes or from the parser's copy.
  *
  * A request that is refused is answered in its turn, like any other (item-error). Its body is read
- * and dropped when its end is known and it is small, or the client is no stranger; else the
- * connection closes.
+ * and dropped when its end is known and it is small, or the client is no stranger; else, and where
+ * a web page has sent it, the connection closes.
  *
  * Not HTTP is what Redis's inline commands can be: "GET key", and "GET /key" without a version.
  */

@@ -545,7 +545,7 @@ static enum http_complaint read_all(struct http_request *request, struct item_te
 
 bool http_request_fatal(const struct http_request *request)
 {
-    return request->form.complaint > HTTP_NONE && request->form.complaint <= HTTP_BODY_SIZE;
+    return request->form.complaint > HTTP_NONE && request->form.complaint <= HTTP_ORIGIN;
 }
 
 void http_request_refuse(struct http_request *request, enum http_complaint complaint)

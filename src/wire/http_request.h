@@ -40,7 +40,8 @@ void http_request_read(struct http_request *request, struct item_terms *terms,
                        const struct wire_limits *limits);
 /* It is answered with this complaint, and nothing is done. */
 void http_request_refuse(struct http_request *request, enum http_complaint complaint);
-/* Whether the body's end cannot be relied on, or the body is not worth reading. */
+/* Whether the body's end cannot be relied on, the body is not worth reading, or nothing more is to
+ * be heard from where the request came from. */
 bool http_request_fatal(const struct http_request *request);
 
 /* A version in quotes: "42". Weak ones begin with W/. False: it is no version of ours. */
