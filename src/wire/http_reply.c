@@ -402,11 +402,14 @@ static char *put_content_range(char *at, const struct range *range, size_t size)
     return PUT(at, "\r\n");
 }
 
+/* A browser shall not find out by itself that a value looks like a page or a script. */
+#define NO_SNIFFING "X-Content-Type-Options: nosniff\r\n"
+
 /* Values of another type than the usual one have it kept with them. */
 static char *put_type(struct sink *sink, char *at, const struct traits *traits)
 {
     if (__builtin_expect(!(traits->kinds & TRAIT_TYPE), 1))
-        return PUT(at, "Content-Type: application/octet-stream\r\n");
+        return PUT(at, "Content-Type: application/octet-stream\r\n" NO_SNIFFING);
     at = PUT(at, "Content-Type: ");
     if (traits->type.size <= TYPE_SIZE_MAX) {
         at = put(at, traits->type.data, traits->type.size);
@@ -417,7 +420,7 @@ static char *put_type(struct sink *sink, char *at, const struct traits *traits)
         if (at == NULL)
             return NULL;
     }
-    return PUT(at, "\r\n");
+    return PUT(at, "\r\n" NO_SNIFFING);
 }
 
 static inline void write_value(struct reply *reply, const struct asked *asked,

@@ -63,6 +63,7 @@ def test_curl_reads_and_writes_what_redis_clients_do(start):
     status, read, body = curl(server, "/a%20b")
     assert status == 200 and body == value and read["etag"] == headers["etag"]
     assert read["content-type"] == "text/plain" and read["age"] == "0"
+    assert read["x-content-type-options"] == "nosniff"
     assert 90 <= int(read["cache-control"].removeprefix("max-age=")) <= 100
     client.set("a b", "of redis")
     status, changed, body = curl(server, "/a%20b")
