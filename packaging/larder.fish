@@ -26,7 +26,7 @@ complete -c larder -l io -x -a 'auto io_uring epoll' -d 'event loop; auto takes 
 complete -c larder -l batch-wait -x -d 'longest time a busy loop waits to gather requests of several connections; 0: never'
 complete -c larder -l requirepass -x -d 'password that clients must give with AUTH or HELLO'
 complete -c larder -l protected-mode -x -a 'yes no' -d 'refuses to start on an address that others can reach while there is no password'
-complete -c larder -l http-allow-host -x -d 'names that HTTP requests may have in their Host, without port, besides localhost and addresses; * is every name'
+complete -c larder -l http-allow-host -x -d 'names that HTTP requests, the admin port\'s too, may have in their Host, without port, besides localhost and addresses; * is every name'
 complete -c larder -l http-allow-origin -x -d 'origins, such as https://example.org, whose web pages may read and write keys over HTTP; * is every one'
 complete -c larder -l enable-debug-command -x -a 'no local yes' -d 'who may use DEBUG; local: loopback and unix socket connections'
 complete -c larder -l memcache-shutdown -x -a 'yes no' -d 'whether memcached\'s shutdown command stops the server'

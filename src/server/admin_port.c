@@ -13,10 +13,12 @@
 #include "os/clock.h"
 #include "os/thread.h"
 #include "server/admin_request.h"
+#include "server/gate.h"
 #include "server/log.h"
 #include "server/metrics.h"
 #include "server/server.h"
 #include "server/text.h"
+#include "wire/http_request.h"
 
 enum {
     PATIENCE_MS = 10000,
@@ -32,7 +34,8 @@ struct admin_port {
     struct thread *thread;
     struct listener listeners[ADMIN_LISTENERS_MAX];
     uint32_t listener_count;
-    uint32_t connections; /* the thread's */
+    struct wire_gate gate; /* for the names a request may call this port by */
+    uint32_t connections;  /* the thread's */
 };
 
 struct visitor {
@@ -49,6 +52,7 @@ static const char *reason_of(int status)
     } rows[] = {
         {200, "OK"},
         {400, "Bad Request"},
+        {403, "Forbidden"},
         {404, "Not Found"},
         {405, "Method Not Allowed"},
         {408, "Request Timeout"},
@@ -115,6 +119,23 @@ static void answer_metrics(struct conn *conn, struct server *server,
     else
         answer_with(conn, request, 200, "version=0.0.4; ", buffer_bytes(&text));
     buffer_deinit(&text);
+}
+
+/* A web page whose own name leads here must not read what this port tells. */
+static bool is_named_rightly(struct conn *conn, const struct admin_port *port,
+                             struct admin_request *request)
+{
+    enum http_complaint complaint =
+        request->host.data != NULL ? http_host_check(&port->gate, request->host) : HTTP_NONE;
+
+    if (complaint == HTTP_NONE)
+        return true;
+    request->keeps = false;
+    if (complaint == HTTP_HOST)
+        answer(conn, request, 403, BYTES("this host is not one of http-allow-host\n"));
+    else
+        refuse(conn, request, 400);
+    return false;
 }
 
 static void serve(struct conn *conn, struct server *server, const struct admin_request *request)
@@ -185,7 +206,8 @@ static size_t data(struct conn *conn, char *bytes, size_t size)
             break;
         at += consumed;
         visitor->since_ns = 0;
-        serve(conn, port->server, &request);
+        if (request.refusal != 0 || is_named_rightly(conn, port, &request))
+            serve(conn, port->server, &request);
         if (!request.keeps)
             return size;
     }
@@ -275,6 +297,7 @@ bool admin_port_start(struct server *server, const struct listener *listeners, u
         port->server = server;
         memcpy(port->listeners, listeners, count * sizeof(*listeners));
         port->listener_count = count;
+        gate_init(&port->gate, server, &wire_limits_default);
         server->admin_port = port;
         why = start(port);
     } else {

@@ -79,6 +79,7 @@ static int read_target(struct bytes target, struct admin_request *out)
         if (!cut(&target, '/', &authority) || authority.size == 0)
             return 400;
         target = bytes_of(target.data - 1, target.size + 1);
+        out->host = authority;
     }
     if (target.size == 0 || target.data[0] != '/')
         return 400;
@@ -121,7 +122,7 @@ static void read_connection(struct bytes value, struct head *head)
 }
 
 /* A body would have to be read, and says nothing to a GET. */
-static int read_field(struct bytes line, struct head *head)
+static int read_field(struct bytes line, struct head *head, struct admin_request *out)
 {
     struct bytes name;
     uint64_t length;
@@ -134,14 +135,17 @@ static int read_field(struct bytes line, struct head *head)
     line = trim(line);
     if (!is_text(line))
         return 400;
-    if (bytes_equal_text_nocase(name, "host"))
+    if (bytes_equal_text_nocase(name, "host")) {
         head->hosts++;
-    else if (bytes_equal_text_nocase(name, "connection"))
+        if (out->host.data == NULL)
+            out->host = line;
+    } else if (bytes_equal_text_nocase(name, "connection")) {
         read_connection(line, head);
-    else if (bytes_equal_text_nocase(name, "transfer-encoding"))
+    } else if (bytes_equal_text_nocase(name, "transfer-encoding")) {
         return 400;
-    else if (bytes_equal_text_nocase(name, "content-length"))
+    } else if (bytes_equal_text_nocase(name, "content-length")) {
         return number_parse_u64(line, &length) && length == 0 ? 0 : 400;
+    }
     return 0;
 }
 
@@ -172,7 +176,7 @@ size_t admin_request_parse(const char *data, size_t size, struct admin_request *
             out->keeps = !head.closes && (!head.old || head.keeps_asked);
             return (size_t)(rest.data - data);
         }
-        refusal = begun ? read_field(line, &head) : read_request_line(line, &head, out);
+        refusal = begun ? read_field(line, &head, out) : read_request_line(line, &head, out);
         if (refusal != 0)
             return refuse(out, refusal);
         begun = true;

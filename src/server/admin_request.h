@@ -19,6 +19,7 @@ struct admin_request {
     bool head;         /* HEAD: the body is not sent */
     bool keeps;        /* the connection stays open */
     struct bytes path; /* of the target, without its query; in `data` */
+    struct bytes host; /* the target's or the header's, with its port; data NULL: there is none */
 };
 
 /* Returns how many bytes the request took; 0: there must come more. What is wrong is told as soon

@@ -124,17 +124,18 @@ static bool is_ipv4(struct bytes text)
 /* "name:port" without its port. False: it is malformed. */
 static bool split_host(struct bytes text, struct bytes *name, bool *address)
 {
-    size_t size = 0;
+    size_t size = 0, colons = 0;
 
     *address = false;
     if (text.size > 0 && text.data[0] == '[') {
         while (size < text.size && text.data[size] != ']') {
             char c = text.data[size];
 
+            colons += c == ':';
             if (size++ > 0 && http_hex_digit(c) < 0 && c != ':' && c != '.')
                 return false;
         }
-        if (size++ == text.size)
+        if (size++ == text.size || colons < 2)
             return false;
         *address = true;
     } else {
@@ -152,8 +153,7 @@ static bool split_host(struct bytes text, struct bytes *name, bool *address)
     return true;
 }
 
-/* A name that a stranger's DNS leads here is how a page gets around its origin. */
-static enum http_complaint check_host(const struct wire_gate *gate, struct bytes host)
+enum http_complaint http_host_check(const struct wire_gate *gate, struct bytes host)
 {
     struct bytes name;
     bool address;
@@ -522,7 +522,7 @@ static enum http_complaint read_all(struct http_request *request, struct item_te
     host =
         target.authority.data != NULL ? target.authority : http_field(head, data, HTTP_FIELD_HOST);
     if (named)
-        complaint = check_host(gate, host);
+        complaint = http_host_check(gate, host);
     if (complaint == HTTP_NONE)
         complaint = check_origin(gate, head, data, named ? host : BYTES(""));
     if (complaint != HTTP_NONE)

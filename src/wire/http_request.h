@@ -44,6 +44,10 @@ void http_request_refuse(struct http_request *request, enum http_complaint compl
  * be heard from where the request came from. */
 bool http_request_fatal(const struct http_request *request);
 
+/* What is wrong with a Host that a request names: HTTP_NONE, HTTP_BAD_HOST or HTTP_HOST. A name
+ * that a stranger's DNS leads here is how a page gets around its origin. `gate` may be NULL. */
+enum http_complaint http_host_check(const struct wire_gate *gate, struct bytes host);
+
 /* A version in quotes: "42". Weak ones begin with W/. False: it is no version of ours. */
 bool http_tag_parse(struct bytes tag, bool weak_too, uint64_t *out);
 

@@ -109,7 +109,7 @@ def test_there_is_no_such_port_by_default(start):
 def test_while_it_stops_the_server_lives_and_is_not_ready(start):
     admin = Admin(start, "--shutdown-timeout", "600")
     waiting = admin.raw()
-    waiting.send(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")
+    waiting.send(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert waiting.line() == b"HTTP/1.1 200 OK"
     # A client that takes no replies keeps the server from its end.
     slow = admin.server.raw()
@@ -218,15 +218,41 @@ def test_what_is_wrong_is_refused_and_closed(start):
 
 
 @pytest.mark.quick
+def test_a_host_by_another_name_is_refused_unless_it_is_configured(start):
+    admin = Admin(start)
+    paths = ("/metrics", "/readyz", "/healthz")
+    for host in ("localhost", f"LOCALHOST:{admin.port}", "127.0.0.1", "10.1.2.3:80", "[::1]:9121"):
+        assert [admin.ask(path, headers={"Host": host})[0].status for path in paths] == [200] * 3
+    for host, status in (("evil.org", 403), ("127.0.0.1.evil.org", 403), ("", 403), ("[]", 400),
+                         ("a b", 400)):
+        for path in paths:
+            response, body = admin.ask(path, headers={"Host": host})
+            assert response.status == status and "larder_" not in body, host
+            assert response.getheader("Connection") == "close"
+    raw = admin.raw()
+    raw.send(b"GET http://evil.org/metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2)
+    assert raw.rest().count(b"HTTP/1.1 403 Forbidden\r\n") == 1
+    raw.close()
+    old = admin.raw()
+    old.send(b"GET /healthz HTTP/1.0\r\n\r\n")
+    assert old.rest().startswith(b"HTTP/1.1 200 OK\r\n")
+    old.close()
+    admin.server.client().config_set("http-allow-host", "metrics.example")
+    assert admin.ask("/metrics", headers={"Host": "metrics.example:9121"})[0].status == 200
+    assert admin.ask("/metrics", headers={"Host": "evil.org"})[0].status == 403
+
+
+@pytest.mark.quick
 def test_connections_are_kept_and_pipelines_answered_in_order(start):
     admin = Admin(start)
     raw = admin.raw()
-    one = b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n"
+    one = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for byte in one % b"healthz":
         raw.send(bytes([byte]))
     assert raw.line() == b"HTTP/1.1 200 OK"
     raw.send(one % b"readyz" + one % b"none" +
-             b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + one % b"never")
+             b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" +
+             one % b"never")
     text = raw.rest()
     assert re.findall(rb"HTTP/1.1 (\d+)", text) == [b"200", b"404", b"200"]
     assert text.endswith(b"alive\n")
@@ -251,7 +277,7 @@ def test_visitors_are_few_and_no_clients(start):
     admin = Admin(start, "--maxclients", "4")
     visitors = [admin.raw() for _ in range(16)]
     for raw in visitors:
-        raw.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+        raw.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert raw.line() == b"HTTP/1.1 200 OK"
     beyond = admin.raw()
     assert beyond.rest() == b""

@@ -32,6 +32,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         must(whole.path.size > 0 && whole.path.data[0] == '/');
         must(whole.path.data >= block && whole.path.data + whole.path.size <= block + consumed);
         must(memchr(whole.path.data, '\n', whole.path.size) == NULL);
+        must(whole.host.data == NULL ||
+             (whole.host.data >= block && whole.host.data + whole.host.size <= block + consumed));
     }
     for (size_t cut = 0; cut < size; cut += 1 + cut / 8) {
         size_t early = admin_request_parse(block, cut, &part);

@@ -27,8 +27,10 @@ static struct admin_request parse(const char *text, size_t size, size_t *consume
         *consumed = admin_request_parse(copy, have, &request);
         if (*consumed != 0 && request.refusal == 0) {
             assert_int_equal(*consumed, have);
-            /* The path points into the copy. */
+            /* Path and host point into the copy. */
             request.path.data = text + (request.path.data - copy);
+            if (request.host.data != NULL)
+                request.host.data = text + (request.host.data - copy);
         }
         free(copy);
     }
@@ -38,22 +40,25 @@ static struct admin_request parse(const char *text, size_t size, size_t *consume
 static void what_is_right_is_understood_at_every_split(void **state)
 {
     static const struct {
-        const char *text, *path;
+        const char *text, *path, *host;
         bool head, keeps;
     } rows[] = {
-        {"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "/metrics", false, true},
-        {"GET /metrics?x=/healthz HTTP/1.1\r\nHost: a\r\n\r\n", "/metrics", false, true},
-        {"GET http://a:1/metrics HTTP/1.1\r\nHost: a\r\n\r\n", "/metrics", false, true},
-        {"GET HTTP://a/?q HTTP/1.1\r\nhOST:a\r\n\r\n", "/", false, true},
-        {"HEAD / HTTP/1.1\nHost: a\n\n", "/", true, true},
-        {"\r\n\r\nGET / HTTP/1.1\r\nHost: \r\n\r\n", "/", false, true},
-        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "/", false, false},
-        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: x , CLOSE\t\r\n\r\n", "/", false, false},
-        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: closed\r\n\r\n", "/", false, true},
-        {"GET / HTTP/1.0\r\n\r\n", "/", false, false},
-        {"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", "/", false, true},
-        {"GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", "/", false, false},
-        {"GET / HTTP/1.2\r\nHost: a\r\nContent-Length: 0\r\nX: \xff\ty\r\n\r\n", "/", false, true},
+        {"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", "/metrics", "a", false, true},
+        {"GET /metrics?x=/healthz HTTP/1.1\r\nHost: a\r\n\r\n", "/metrics", "a", false, true},
+        {"GET http://a:1/metrics HTTP/1.1\r\nHost: a\r\n\r\n", "/metrics", "a:1", false, true},
+        {"GET http://b/ HTTP/1.0\r\nHost: a\r\n\r\n", "/", "b", false, false},
+        {"GET / HTTP/1.0\r\nHost:  a:2 \r\n\r\n", "/", "a:2", false, false},
+        {"GET HTTP://a/?q HTTP/1.1\r\nhOST:a\r\n\r\n", "/", "a", false, true},
+        {"HEAD / HTTP/1.1\nHost: a\n\n", "/", "a", true, true},
+        {"\r\n\r\nGET / HTTP/1.1\r\nHost: \r\n\r\n", "/", "", false, true},
+        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "/", "a", false, false},
+        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: x , CLOSE\t\r\n\r\n", "/", "a", false, false},
+        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: closed\r\n\r\n", "/", "a", false, true},
+        {"GET / HTTP/1.0\r\n\r\n", "/", NULL, false, false},
+        {"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", "/", NULL, false, true},
+        {"GET / HTTP/1.0\r\nConnection: keep-alive, close\r\n\r\n", "/", NULL, false, false},
+        {"GET / HTTP/1.2\r\nHost: a\r\nContent-Length: 0\r\nX: \xff\ty\r\n\r\n", "/", "a", false,
+         true},
     };
 
     (void)state;
@@ -64,6 +69,8 @@ static void what_is_right_is_understood_at_every_split(void **state)
         if (consumed != size || request.refusal != 0)
             fail_msg("%s: %zu, %d", rows[i].text, consumed, request.refusal);
         assert_true(bytes_equal(request.path, bytes_of_text(rows[i].path)));
+        assert_true(rows[i].host == NULL ? request.host.data == NULL
+                                         : bytes_equal(request.host, bytes_of_text(rows[i].host)));
         assert_int_equal(request.head, rows[i].head);
         assert_int_equal(request.keeps, rows[i].keeps);
     }
