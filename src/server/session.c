@@ -435,7 +435,8 @@ static size_t keep_unfinished(struct session *session, struct parser *parser, ch
         sink_write_bytes(conn_sink(session->conn), parser->interim);
         parser->interim = bytes_of(NULL, 0);
     }
-    if (parser->blob_need == 0 && pending == NULL && size < REPARSE_SIZE_MAX && !told) {
+    if (parser->blob_need == 0 && pending == NULL && size < REPARSE_SIZE_MAX && !told &&
+        !parser->judged) {
         conn_expect(session->conn, parser->need);
         parser_reset(parser);
         return 0;

@@ -159,6 +159,7 @@ static enum parse wait(struct parser *parser, const struct http_request *asked, 
     if (asked->continues && size == head_size)
         parser->interim = bytes_of(go_on, sizeof(go_on) - 1);
     parser->terms.form[KNOWN_COMPLAINT] = asked->form.complaint;
+    parser->judged = asked->form.complaint != HTTP_NONE;
     if (asked->chunked)
         return PARSE_MORE;
     parser->need = head_size + asked->length;

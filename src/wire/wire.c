@@ -103,7 +103,7 @@ void parser_reset(struct parser *parser)
         }
     }
     parser->need = parser->blob_need = 0;
-    parser->blob_unwanted = false;
+    parser->blob_unwanted = parser->judged = false;
     parser->request.terms = NULL;
     parser->request.admitted = parser->request.last = parser->rewritten = false;
     parser->interim = bytes_of(NULL, 0);

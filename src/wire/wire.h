@@ -57,8 +57,9 @@ enum { PARSER_BLOB_SIZE_MIN = 64 * 1024 };
  * must be emptied before it serves anybody else, in one of two ways:
  *   parser_move   into a parser of the connection's own, with which it goes on where it stopped;
  *   parser_reset  forgets the progress: the request is read again from its start once more has
- *                 come. Cheaper than moving as long as only a few hundred bytes are there and
- *                 blob_need is 0.
+ *                 come. Cheaper than moving as long as only a few hundred bytes are there; not
+ *                 where blob_need is not 0, nor where `judged` is set, unless the requests before
+ *                 it have to be read again as well.
  * Arguments are kept as offsets, so the unread bytes may move between calls.
  *
  * Big arguments. When blob_need is not 0 the owner may just go on collecting bytes, or receive that
@@ -83,6 +84,7 @@ struct parser {
     size_t blob_need;   /* size of a big argument that has begun, or 0 */
     size_t blob_offset; /* where its bytes begin */
     bool blob_unwanted; /* it only has to pass by */
+    bool judged;        /* something was decided that must hold: not to be forgotten */
     struct bytes
         interim; /* static bytes to send now, once, before the rest will come; usually none */
     /* --- result of PARSE_BAD */

@@ -182,22 +182,24 @@ def test_a_request_with_a_credential_waits_for_the_end_of_a_pause(start, io):
 @pytest.mark.parametrize("framing,body", [
     (b"Content-Length: 100000\r\n\r\n", b"x" * 100_000),
     (b"Content-Length: 10000\r\n\r\n", b"x" * 10_000),
+    (b"Content-Length: 10\r\n\r\n", b"x" * 10),
     (b"Transfer-Encoding: chunked\r\n\r\n", b"2710\r\n" + b"x" * 10_000 + b"\r\n0\r\n\r\n")],
-    ids=["big", "small", "chunked"])
+    ids=["big", "small", "tiny", "chunked"])
 def test_a_refused_request_stays_refused_when_the_password_goes(start, io, framing, body):
     server = start("--io", io, "--threads", "1", tcp=True)
     client = server.client(decode_responses=True)
+    half = len(body) // 2
     with connect(server) as connection:
         port = connection.getsockname()[1]
         connection.sendall(b"HEAD /k HTTP/1.1\r\n" + HOST + b"\r\n")
         assert connection.recv(1 << 16).split()[1] == b"404"
         client.config_set("requirepass", "secret")
         sent = received(client, port)
-        begun = b"PUT /k HTTP/1.1\r\n" + HOST + framing + body[:5000]
+        begun = b"PUT /k HTTP/1.1\r\n" + HOST + framing + body[:half]
         connection.sendall(begun)
         harness.wait_until(lambda: received(client, port) == sent + len(begun), "it has come")
         client.config_set("requirepass", "")
-        connection.sendall(body[5000:] + b"GET /k HTTP/1.1\r\n" + HOST +
+        connection.sendall(body[half:] + b"GET /k HTTP/1.1\r\n" + HOST +
                            b"Connection: close\r\n\r\n")
         answers = until_closed(connection)
     assert answers.startswith(b"HTTP/1.1 401 ") and answers.count(b"HTTP/1.1 404 ") == 1

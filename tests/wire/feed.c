@@ -118,7 +118,7 @@ static bool keep(struct feed *feed, struct parser *parser)
     parser->interim = bytes_of(NULL, 0);
     bool take_blob = parser->blob_need != 0 && feed->engine != NULL && dice_roll(&feed->dice, 4);
     if (parser == feed->worker) {
-        if (!take_blob && !told && dice_roll(&feed->dice, 2)) {
+        if (!take_blob && !told && !parser->judged && dice_roll(&feed->dice, 2)) {
             parser_reset(parser);
             return true;
         }
