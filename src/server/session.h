@@ -64,11 +64,9 @@ struct session {
     struct client client; /* first: see session_of */
     struct reply reply;
     struct conn *conn;
-    struct worker *worker;          /* shown */
-    const struct wire *wire;        /* NULL until the first bytes have told */
-    const struct wire *likely_wire; /* meanwhile, if there are some */
-    struct pace pace;               /* where the wire hurries */
-    struct pending *pending;        /* NULL unless a request is unfinished */
+    struct worker *worker;   /* shown */
+    const struct wire *wire; /* NULL until the first bytes have told */
+    struct pending *pending; /* NULL unless a request is unfinished */
     /* Requests that wait for the end of a pause, at most a batch; the connection is held then. */
     struct request_copy *waiting_first, *waiting_last;
     uint64_t glance_hash;            /* of the key that `glance` fetches memory for; 0: none */
@@ -87,6 +85,8 @@ struct session {
     uint8_t skips;                                /* requests that get no reply, this one first */
     struct monitor *monitor;                      /* NULL: it neither MONITORs nor watches */
     const char *close_reason;                     /* as a watcher is told; NULL: the usual one */
+    const struct wire *likely_wire;               /* while `wire` is NULL, if bytes have come */
+    struct pace pace;                             /* where the wire hurries */
     bool no_evict, no_touch;                      /* asked for and shown, without effect yet */
     char peer[48], local[48]; /* shown; "127.0.0.1:1234", empty on unix sockets */
 };
