@@ -34,6 +34,7 @@ struct client {
     uint32_t db;
     bool authenticated; /* false until the owner says otherwise */
     bool no_keys; /* its requests may not touch keys: it only watches what others do (MONITOR) */
+    bool unheard; /* nothing it says is answered any more (memcached's watch); no_keys is set */
     bool in_multi;
     bool multi_failed;                         /* a request could not be queued: EXEC will refuse */
     struct transaction *transaction;           /* NULL until MULTI */

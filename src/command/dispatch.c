@@ -175,6 +175,8 @@ static enum dispatched admit(struct client *client, struct request *request, str
 {
     const struct command *command = request->command;
 
+    if (client->unheard)
+        return DISPATCH_REJECTED;
     switch (refusal_of(client, request)) {
     case UNKNOWN:
         reject_unknown(request, reply);

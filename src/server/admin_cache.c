@@ -138,7 +138,10 @@ enum outcome admin_cache_watch(struct call *call)
         }
         classes |= found;
     }
-    return call_status(call, monitor_begin(session_of(call), classes));
+    enum status status = monitor_begin(session_of(call), classes);
+    /* As memcached does, which hands the connection to those who write to it. */
+    call->client->unheard = status == STATUS_OK;
+    return call_status(call, status);
 }
 
 /* ---- stopping */

@@ -104,7 +104,7 @@ void monitor_end(struct session *session)
     uint32_t classes = session->monitor->classes;
     alloc_free(session->monitor);
     session->monitor = NULL;
-    session->client.no_keys = false;
+    session->client.no_keys = session->client.unheard = false;
     conn_class_set(session->conn, CONN_ANSWERED);
     count_changed(session, classes, -1);
 }

@@ -187,6 +187,8 @@ static void exec_begins(struct client *client, const struct request *request)
     struct session *session = session_of_client(client);
 
     observer_keep(session, request);
+    session->reply.request = request; /* of what those that watch are told, it is this one */
+    session->reply.index = session->reply.left = 0;
     session->worker->observer.exec_ticks = clock_ticks();
 }
 
@@ -196,6 +198,7 @@ static void exec_ended(struct client *client, const struct request *request, boo
     struct observer *observer = &worker->observer;
     uint64_t ticks = ticks_between(observer->exec_ticks, clock_ticks());
 
+    session_of_client(client)->reply.request = NULL; /* it ends before the next reply */
     if (request->command->flags & COMMAND_ADMIN)
         observer_refresh(worker);
     command_counts_add(&observer->stats.commands[request->command->id], 1, clock_ticks_to_ns(ticks),

@@ -289,7 +289,7 @@ static void answered(struct session *session, const struct request *request, enu
 {
     if (__builtin_expect(session->reply.errored, 0))
         observer_note(session->worker, request->command, how);
-    if (__builtin_expect(request->last, 0))
+    if (__builtin_expect(request->last, 0) && !session->client.unheard)
         conn_close_after_flush(session->conn);
     if (session->skips > 0)
         session_skip_replies(session, session->replies_off, session->skips - 1);

@@ -74,6 +74,21 @@ static void show_get(struct session *session, struct bytes key, bool found, size
     end(session);
 }
 
+/* `ttl_ms` not above 0: none, or none that matters. */
+static void show_mutation(struct session *session, struct bytes key, const char *status,
+                          const char *command, int64_t ttl_ms, size_t size)
+{
+    struct buffer *lines;
+
+    if (!is_watched(session, MONITOR_MUTATIONS))
+        return;
+    lines = begin(session, MONITOR_MUTATIONS, "item_store");
+    write_key(lines, key);
+    text_append(lines, " status=%s cmd=%s ttl=%lld clsid=%d cfd=%d size=%zu", status, command,
+                ttl_ms > 0 ? (long long)(ttl_ms + 999) / 1000 : 0, ITEM_CLASS, session->fd, size);
+    end(session);
+}
+
 static void show_store(struct session *session, const struct item_terms *terms,
                        const struct item *item)
 {
@@ -86,17 +101,10 @@ static void show_store(struct session *session, const struct item_terms *terms,
                          : item->outcome == ITEM_MISSING ? "not_found"
                          : item->outcome == ITEM_DIFFERS ? "exists"
                                                          : "not_stored";
-    struct buffer *lines;
 
-    if (!is_watched(session, MONITOR_MUTATIONS))
-        return;
-    lines = begin(session, MONITOR_MUTATIONS, "item_store");
-    write_key(lines, item->key);
-    text_append(lines, " status=%s cmd=%s ttl=%lld clsid=%d cfd=%d size=%zu", status,
-                terms->options & ITEM_COMPARES ? "cas" : commands[terms->mode],
-                item->ttl_ms > 0 ? (long long)(item->ttl_ms + 999) / 1000 : 0, ITEM_CLASS,
-                session->fd, item->size);
-    end(session);
+    show_mutation(session, item->key, status,
+                  terms->options & ITEM_COMPARES ? "cas" : commands[terms->mode], item->ttl_ms,
+                  item->size);
 }
 
 static void show_deletion(struct session *session, const struct item *item)
@@ -156,6 +164,15 @@ void watch_closed(struct session *session)
 
 /* ---- operations that tell */
 
+static size_t number_size(uint64_t number)
+{
+    size_t size = 1;
+
+    for (; number > 9; number /= 10)
+        size++;
+    return size;
+}
+
 static struct session *session_of_reply(struct reply *reply)
 {
     return (struct session *)((char *)reply - offsetof(struct session, reply));
@@ -183,6 +200,134 @@ static void counted(struct reply *reply, uint64_t index)
     }
 }
 
+/* What Redis's commands store: handlers, memcached's word for them, and where the value is. */
+static const struct store {
+    command_handler *handler;
+    const char *word;
+    uint32_t value; /* index of the argument; 0: none is stored as it is */
+} stores[] = {
+    {string_set, "set", 2},    {string_setex, "set", 3},       {string_psetex, "set", 3},
+    {string_getset, "set", 2}, {string_mset, "set", 2},        {string_setnx, "add", 2},
+    {string_msetnx, "add", 2}, {string_append, "append", 2},   {string_setrange, "set", 3},
+    {string_incr, "set", 0},   {string_decr, "set", 0},        {string_incrby, "set", 0},
+    {string_decrby, "set", 0}, {string_incrbyfloat, "set", 0}, {dump_restore, "set", 0},
+};
+
+static const struct store *store_of(const struct request *request)
+{
+    if (request == NULL || request->command == NULL)
+        return NULL;
+    for (size_t i = 0; i < sizeof(stores) / sizeof(stores[0]); i++)
+        if (stores[i].handler == request->command->handler)
+            return &stores[i];
+    return NULL;
+}
+
+/* The key as the command leaves it, whose locks are held until it has replied. */
+static enum find look(const struct session *session, struct bytes key, struct value *out)
+{
+    const struct client *client = &session->client;
+    struct access access = {.engine = client->engine,
+                            .thread = client->thread,
+                            .now_ms = clock_engine_ms(),
+                            .db = client->db,
+                            .locked = true};
+    struct key hashed = key_of(client->hash_seed, key);
+
+    return keyspace_peek(&access, &hashed, out);
+}
+
+static void show_stores(struct reply *reply, bool stored)
+{
+    struct session *session = session_of_reply(reply);
+    const struct request *request = reply->request;
+    const struct store *store;
+
+    if (!is_watched(session, MONITOR_MUTATIONS) || (store = store_of(request)) == NULL)
+        return;
+    uint32_t count = command_key_count(request->command, request->argc);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = call_key_index(request->command, i);
+        struct value value = {.expires_ms = EXPIRES_NEVER};
+        size_t size = store->value != 0 ? request->argv[store->value + at - 1].size : 0;
+        int64_t ttl_ms = 0;
+
+        if (stored && look(session, request->argv[at], &value) == FIND_FOUND) {
+            size = value.size;
+            if (value.expires_ms != EXPIRES_NEVER)
+                ttl_ms = value.expires_ms - clock_engine_ms();
+        }
+        show_mutation(session, request->argv[at], stored ? "stored" : "not_stored", store->word,
+                      ttl_ms, size);
+    }
+}
+
+/* After SET with GET and GETSET, whose reply tells the old value only. A condition that did not
+ * hold has left another value, or the same: then nobody can tell. */
+static void show_store_after_get(struct reply *reply)
+{
+    const struct request *request = reply->request;
+    const struct store *store = store_of(request);
+    struct value value;
+
+    if (store == NULL || !is_watched(session_of_reply(reply), MONITOR_MUTATIONS))
+        return;
+    show_stores(reply,
+                store->handler == string_getset ||
+                    (look(session_of_reply(reply), request->argv[1], &value) == FIND_FOUND &&
+                     bytes_equal(bytes_of(value.data, value.size), request->argv[store->value])));
+}
+
+static void watched_ok(struct reply *reply)
+{
+    uint64_t index = reply->index;
+
+    show_stores(reply, true);
+    session_of_reply(reply)->wire->reply_ops->ok(reply);
+    counted(reply, index);
+}
+
+static void watched_stored(struct reply *reply)
+{
+    uint64_t index = reply->index;
+
+    show_stores(reply, true);
+    session_of_reply(reply)->wire->reply_ops->stored(reply);
+    counted(reply, index);
+}
+
+static void watched_not_stored(struct reply *reply)
+{
+    uint64_t index = reply->index;
+
+    show_stores(reply, false);
+    session_of_reply(reply)->wire->reply_ops->not_stored(reply);
+    counted(reply, index);
+}
+
+static void watched_integer(struct reply *reply, int64_t integer)
+{
+    uint64_t index = reply->index;
+    const struct store *store = store_of(reply->request);
+
+    /* SETRANGE with nothing changes nothing. */
+    if (store != NULL &&
+        (store->handler != string_setrange || reply->request->argv[store->value].size > 0))
+        show_stores(reply, integer != 0 ||
+                               (store->handler != string_setnx && store->handler != string_msetnx));
+    session_of_reply(reply)->wire->reply_ops->integer(reply, integer);
+    counted(reply, index);
+}
+
+static void watched_bytes(struct reply *reply, struct bytes bytes)
+{
+    uint64_t index = reply->index;
+
+    show_stores(reply, true);
+    session_of_reply(reply)->wire->reply_ops->bytes(reply, bytes);
+    counted(reply, index);
+}
+
 static void watched_list(struct reply *reply, uint64_t count)
 {
     session_of_reply(reply)->wire->reply_ops->list(reply, count);
@@ -198,6 +343,7 @@ static void watched_value(struct reply *reply, const struct value *value)
 
     if (key_of_reply(reply, &key))
         show_get(session, key, true, value->size);
+    show_store_after_get(reply);
     session->wire->reply_ops->value(reply, value);
     counted(reply, index);
 }
@@ -210,6 +356,7 @@ static void watched_missing(struct reply *reply)
 
     if (key_of_reply(reply, &key))
         show_get(session, key, false, 0);
+    show_store_after_get(reply);
     session->wire->reply_ops->missing(reply);
     counted(reply, index);
 }
@@ -226,6 +373,11 @@ static void watched_item(struct reply *reply, const struct item *item)
         show_deletion(session, item);
     else if (handler != item_error)
         show_get(session, item->key, item->existed, item->existed ? item->size : 0);
+    if (item->outcome == ITEM_COUNTED)
+        show_mutation(session, item->key, "stored", item->existed ? "set" : "add", item->ttl_ms,
+                      number_size(item->number));
+    else if (item->outcome == ITEM_FOUND && !item->existed) /* it was made by being read */
+        show_mutation(session, item->key, "stored", "add", item->ttl_ms, 0);
     session->wire->reply_ops->item(reply, item);
     counted(reply, index);
 }
@@ -243,6 +395,11 @@ static struct reply_ops watched_ops[sizeof(wires) / sizeof(wires[0])];
 void watch_wrap(const struct reply_ops *own, struct reply_ops *out)
 {
     *out = *own;
+    out->ok = watched_ok;
+    out->stored = watched_stored;
+    out->not_stored = watched_not_stored;
+    out->integer = watched_integer;
+    out->bytes = watched_bytes;
     out->list = watched_list;
     out->value = watched_value;
     out->missing = watched_missing;

@@ -9,8 +9,9 @@
  *   ... type=conn_new rip=127.0.0.1 rport=5555 transport=tcp cfd=9
  *   ... type=conn_close rip=127.0.0.1 rport=5555 transport=tcp reason=normal cfd=9
  *
- * Reads of whole values are told whatever the client speaks, stores and deletes of those that ask
- * by item commands; what EXEC runs is not told.
+ * Reads of whole values and stores are told whatever the client speaks, what EXEC runs too;
+ * deletes of those that ask by item commands. What a command of Redis's stored is looked up under
+ * the locks it still holds.
  *
  * Replies tell it: while somebody watches, a session's reply operations go through those here.
  * Nobody else pays for it.

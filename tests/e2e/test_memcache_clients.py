@@ -2,6 +2,7 @@
 """memcached's text protocol with clients that others wrote, python3-pymemcache and memccapable, and
 what takes several connections: a delayed flush, watching."""
 import shutil
+import socket
 import subprocess
 import time
 
@@ -146,3 +147,47 @@ def test_watch_shows_what_clients_of_all_protocols_do_on_all_threads(server):
     assert len(seen[b"conn_new"]) == 16
     numbers = [int(fields[b"gid"]) for kind in seen.values() for fields in kind]
     assert len(set(numbers)) == len(numbers)
+
+
+def test_watch_mutations_shows_stores_of_every_protocol(server):
+    watcher, redis, raw = server.raw(), server.client(), server.raw()
+    watcher.send(b"watch mutations\r\n")
+    assert watcher.line() == b"OK"
+    redis.set("plain", "abc")
+    pipe = redis.pipeline()
+    pipe.setex("first", 90, "a").mget("plain", "none").append("first", "bc").get("plain")
+    assert pipe.execute() == [True, [b"abc", None], 3, b"abc"]
+    raw.send(b"set text 0 0 4\r\nabcd\r\n")
+    assert raw.line() == b"STORED"
+    large = b"x" * 200_000
+    redis.set("large", large)
+    http = server.raw()
+    http.send(b"PUT /web HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabcde")
+    assert http.line().startswith(b"HTTP/1.1 20")
+    binary = server.raw()
+    binary.send(b"\x80\x01\0\x03\x08\0\0\0\0\0\0\x11" + bytes(12) + bytes(8) + b"binabcdef")
+    seen = [watched_line(watcher) for _ in range(7)]
+    assert [(fields[b"key"], fields[b"cmd"], fields[b"ttl"], fields[b"size"])
+            for fields in seen] == [
+        (b"plain", b"set", b"0", b"3"), (b"first", b"set", b"90", b"1"),
+        (b"first", b"append", b"90", b"3"), (b"text", b"set", b"0", b"4"),
+        (b"large", b"set", b"0", b"200000"), (b"web", b"set", b"0", b"5"),
+        (b"bin", b"set", b"0", b"6")]
+    assert {fields[b"status"] for fields in seen} == {b"stored"}
+
+
+def test_nobody_listens_to_who_watches(server):
+    watcher, redis = server.raw(), server.client()
+    # What comes in the same packet counts as little as what comes later.
+    watcher.send(b"watch mutations\r\nset a 0 0 1\r\nx\r\nversion\r\nnonsense\r\n")
+    assert watcher.line() == b"OK"
+    watcher.send(b"get a\r\nset b 0 0 1\r\nx\r\nflush_all\r\nversion\r\nquit\r\n" +
+                 b"set c 0 0 200000\r\n" + b"x" * 200_000 + b"\r\n")
+    redis.set("k", "v")
+    assert watched_line(watcher)[b"key"] == b"k"
+    assert redis.keys("*") == [b"k"]
+    time.sleep(0.2)
+    redis.set("l", "v")
+    assert watched_line(watcher)[b"key"] == b"l"
+    watcher.socket.shutdown(socket.SHUT_WR)
+    assert watcher.closed()

@@ -411,6 +411,8 @@ static void watchers_are_told_what_became_of_items(void **state)
     assert_string_equal(lines_of(f),
                         "1 type=item_get key=a%01%25%2C status=not_found clsid=0 cfd=9 size=0\n"
                         "1 type=item_get key=k status=found clsid=1 cfd=9 size=5\n"
+                        "2 type=item_store key=k status=stored cmd=set ttl=60 clsid=1 cfd=9 "
+                        "size=5\n"
                         "3 type=deleted key=k cmd=delete clsid=1 size=5\n");
     f->server.monitors[MONITOR_FETCHES] = 0;
     run(f, "get k");
@@ -419,6 +421,64 @@ static void watchers_are_told_what_became_of_items(void **state)
         f->server.monitors[class] = 0;
     observer_refresh(f->worker);
     assert_false(f->worker->observer.watched);
+}
+
+/* Runs it, and expects one line about key k. */
+static void expect_store(struct fixture *f, const char *line, const char *expected)
+{
+    char text[256];
+
+    run(f, line);
+    snprintf(text, sizeof(text), "2 type=item_store key=k %s\n", expected);
+    assert_string_equal(lines_of(f), text);
+}
+
+static void watchers_are_told_of_what_redis_commands_store(void **state)
+{
+    struct fixture *f = *state;
+
+    watch_all(f);
+    f->server.monitors[MONITOR_FETCHES] = 0;
+    expect_store(f, "set k abc", "status=stored cmd=set ttl=0 clsid=1 cfd=9 size=3");
+    expect_store(f, "set k d nx", "status=not_stored cmd=set ttl=0 clsid=1 cfd=9 size=1");
+    expect_store(f, "set k d xx ex 50", "status=stored cmd=set ttl=50 clsid=1 cfd=9 size=1");
+    expect_store(f, "set k efg get nx", "status=not_stored cmd=set ttl=0 clsid=1 cfd=9 size=3");
+    expect_store(f, "set k efg get", "status=stored cmd=set ttl=0 clsid=1 cfd=9 size=3");
+    expect_store(f, "setex k 70 ab", "status=stored cmd=set ttl=70 clsid=1 cfd=9 size=2");
+    expect_store(f, "psetex k 70000 a", "status=stored cmd=set ttl=70 clsid=1 cfd=9 size=1");
+    expect_store(f, "setnx k abc", "status=not_stored cmd=add ttl=0 clsid=1 cfd=9 size=3");
+    expect_store(f, "append k bcd", "status=stored cmd=append ttl=70 clsid=1 cfd=9 size=4");
+    expect_store(f, "setrange k 5 x", "status=stored cmd=set ttl=70 clsid=1 cfd=9 size=6");
+    expect_store(f, "getset k 99", "status=stored cmd=set ttl=0 clsid=1 cfd=9 size=2");
+    expect_store(f, "incr k", "status=stored cmd=set ttl=0 clsid=1 cfd=9 size=3");
+    expect_store(f, "decrby k 1", "status=stored cmd=set ttl=0 clsid=1 cfd=9 size=2");
+    expect_store(f, "incrbyfloat k 0.25", "status=stored cmd=set ttl=0 clsid=1 cfd=9 size=5");
+    run(f, "setrange k 5 x");
+    lines_of(f);
+    run(f, "get k");
+    run(f, "incr k");
+    run(f, "set k");
+    run(f, "expire k 60");
+    assert_string_equal(lines_of(f), "");
+    run(f, "del k");
+    expect_store(f, "set k v xx get", "status=not_stored cmd=set ttl=0 clsid=1 cfd=9 size=1");
+    run(f, "mset k 1 l 22");
+    run(f, "msetnx m 1 l 333");
+    assert_string_equal(lines_of(f),
+                        "2 type=item_store key=k status=stored cmd=set ttl=0 clsid=1 cfd=9 size=1\n"
+                        "2 type=item_store key=l status=stored cmd=set ttl=0 clsid=1 cfd=9 size=2\n"
+                        "2 type=item_store key=m status=not_stored cmd=add ttl=0 clsid=1 cfd=9 "
+                        "size=1\n"
+                        "2 type=item_store key=l status=not_stored cmd=add ttl=0 clsid=1 cfd=9 "
+                        "size=3\n");
+    run_with(
+        f, "item-touch v n",
+        (struct item_terms){.options = ITEM_VIVIFIES, .vivify_time = {ITEM_TIME_AFTER, 30000}});
+    run_with(f, "item-count n n",
+             (struct item_terms){.mode = ITEM_RAISE, .options = ITEM_VIVIFIES, .initial = 10});
+    assert_string_equal(
+        lines_of(f), "2 type=item_store key=v status=stored cmd=add ttl=30 clsid=1 cfd=9 size=0\n"
+                     "2 type=item_store key=n status=stored cmd=add ttl=0 clsid=1 cfd=9 size=2\n");
 }
 
 static void watchers_are_told_of_connections(void **state)
@@ -472,6 +532,7 @@ int main(void)
         FIXTURE_TEST(verbosity_chooses_the_level_of_the_log),
         FIXTURE_TEST(memlimit_is_maxmemory_in_megabytes),
         FIXTURE_TEST(watchers_are_told_what_became_of_items),
+        FIXTURE_TEST(watchers_are_told_of_what_redis_commands_store),
         FIXTURE_TEST(watchers_are_told_of_connections),
         FIXTURE_TEST(shutdown_is_refused_unless_allowed),
     };
