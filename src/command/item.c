@@ -120,7 +120,7 @@ static void describe(const struct call *call, const struct value *value, struct 
     item->outcome = ITEM_FOUND;
     item->value = value;
     item->size = value->size;
-    item->ttl_ms = ttl_of(call, value->expires_ms);
+    item->ttl_ms = item->ttl_before_ms = ttl_of(call, value->expires_ms);
     item->existed = true;
     item->read_before = value->read_before;
     item->stale = (item->traits.state & STATE_STALE) != 0;
@@ -190,6 +190,7 @@ static enum status vivify(struct call *call, const struct key *key, struct item 
     item->outcome = ITEM_FOUND;
     item->won = true;
     item->ttl_ms = ttl_of(call, expires_ms);
+    item->ttl_before_ms = -1;
     return keyspace_set_with(&call->access, key, BYTES(""), expires_ms, &item->traits, NULL);
 }
 
@@ -203,7 +204,7 @@ static bool fetch(struct call *call, const struct key *key, struct value *value,
 
     *item = (struct item){.outcome = ITEM_MISSING, .key = key->bytes};
     *outcome = OUTCOME_NEED_LOCK;
-    if (terms->time.form != ITEM_TIME_KEPT)
+    if (terms->time.form != ITEM_TIME_KEPT || has(call, ITEM_WANTS_TTL))
         call_fresh_ms(call); /* before the first look: one command, one time */
     found = keyspace_peek(&call->access, key, value);
     if (found == FIND_LOCK)
@@ -224,9 +225,9 @@ static bool fetch(struct call *call, const struct key *key, struct value *value,
         int64_t expires_ms = resolve(call, terms->time, value->expires_ms);
 
         describe(call, value, item);
-        item->won =
-            !item->taken && (item->stale || (has(call, ITEM_RECACHES) && item->ttl_ms >= 0 &&
-                                             item->ttl_ms < terms->recache_ms));
+        int64_t left_ms = has(call, ITEM_RECACHES_TIMED) ? ttl_of(call, expires_ms) : item->ttl_ms;
+        item->won = !item->taken && (item->stale || (has(call, ITEM_RECACHES) && left_ms >= 0 &&
+                                                     left_ms < terms->recache_ms));
         if (has_to_change(call, item, expires_ms)) {
             if (!call->access.locked)
                 return false;
@@ -368,8 +369,8 @@ static enum item_outcome decide(const struct call *call, const struct item *item
         if (!item->existed)
             return ITEM_MISSING;
         if (!(item->traits.kinds & TRAIT_VERSION) || version != compare) {
-            *stale =
-                has(call, ITEM_STALE) && (item->traits.kinds & TRAIT_VERSION) && compare < version;
+            *stale = has(call, ITEM_STALE) &&
+                     (!(item->traits.kinds & TRAIT_VERSION) || compare < version);
             if (!*stale)
                 return ITEM_DIFFERS;
         }
@@ -384,7 +385,7 @@ static enum item_outcome decide(const struct call *call, const struct item *item
 /* Looks at the key without counting a read. False: an error was emitted. */
 static bool look(struct call *call, const struct key *key, struct value *value, struct item *item)
 {
-    *item = (struct item){.key = key->bytes, .ttl_ms = -1};
+    *item = (struct item){.key = key->bytes, .ttl_ms = -1, .ttl_before_ms = -1};
     call_fresh_ms(call);
     if (keyspace_peek(&call->access, key, value) == FIND_MISSING)
         return true;
@@ -488,13 +489,38 @@ enum outcome item_delete(struct call *call)
 
 /* ---- counting */
 
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* What memcached takes for a number too: blanks and a plus before it, zeros, and whatever follows a
+ * blank. */
+static bool parse_loosely(struct bytes text, uint64_t *out)
+{
+    size_t at = 0, begin;
+    uint64_t number = 0;
+
+    while (at < text.size && is_blank(text.data[at]))
+        at++;
+    if (at < text.size && text.data[at] == '+')
+        at++;
+    for (begin = at; at < text.size && text.data[at] >= '0' && text.data[at] <= '9'; at++)
+        if (__builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(text.data[at] - '0'), &number))
+            return false;
+    *out = number;
+    return at > begin && (at == text.size || is_blank(text.data[at]));
+}
+
 static bool parse_count(const struct value *value, uint64_t *out)
 {
     if (value->is_integer && value->integer >= 0) {
         *out = (uint64_t)value->integer;
         return true;
     }
-    return number_parse_u64(bytes_of(value->data, value->size), out);
+    return number_parse_u64(bytes_of(value->data, value->size), out) ||
+           parse_loosely(bytes_of(value->data, value->size), out);
 }
 
 static enum status put_count(struct call *call, const struct key *key, int64_t expires_ms,

@@ -41,13 +41,16 @@ enum item_option {
     ITEM_COMPARES = 1 << 3,  /* only where the version is `compare`; a read then leaves out the
                                       value instead */
     ITEM_CHOOSES_VERSION = 1 << 4, /* what is written gets `version` */
-    ITEM_STALE = 1 << 5,   /* item-set: stores, as stale, where `compare` is older than the version;
-                               item-delete: makes the item stale instead */
+    ITEM_STALE = 1 << 5,   /* item-set: stores, as stale, where `compare` is older than the version,
+                               which one that was not kept counts as; item-delete: makes the item
+                               stale instead */
     ITEM_EMPTIES = 1 << 6, /* item-delete: only value and flags go */
-    ITEM_VIVIFIES = 1 << 7,   /* a missing key is made: empty, or what is appended, or `initial` */
-    ITEM_RECACHES = 1 << 8,   /* who first reads it with less than `recache_ms` to live wins */
-    ITEM_TYPED = 1 << 9,      /* `type` is kept with the value */
-    ITEM_WANTS_PAST = 1 << 10 /* item-set: the answer tells whether there was a value before */
+    ITEM_VIVIFIES = 1 << 7,    /* a missing key is made: empty, or what is appended, or `initial` */
+    ITEM_RECACHES = 1 << 8,    /* who first reads it with less than `recache_ms` to live wins */
+    ITEM_TYPED = 1 << 9,       /* `type` is kept with the value */
+    ITEM_WANTS_PAST = 1 << 10, /* item-set: the answer tells whether there was a value before */
+    ITEM_WANTS_TTL = 1 << 11,
+    ITEM_RECACHES_TIMED = 1 << 12 /* ITEM_RECACHES goes by what `time` leaves to live */
 };
 
 enum item_time_form {
@@ -100,6 +103,7 @@ struct item {
     size_t size;               /* of the value, told or not; of what is stored now */
     struct traits traits;      /* flags, type; version if it was wanted */
     int64_t ttl_ms;            /* -1: never expires */
+    int64_t ttl_before_ms;     /* found, counted: before any time was applied */
     int64_t idle_s;            /* since it was last read, or since somebody first wanted to know */
     uint64_t number;           /* counted */
     bool existed;              /* there was a value before */

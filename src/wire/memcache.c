@@ -638,7 +638,9 @@ static enum parse read_line(struct memcache_line *line)
         return read_auth(line);
     if (line->end == line->data)
         return memcache_refuse(line, memcache_bad_format);
-    if (*line->data != ' ' && memcache_word(line, &word)) {
+    if (!memcache_word(line, &word))
+        return memcache_refuse(line, memcache_bad_format);
+    if (*line->data != ' ') {
         const struct verb *verb = find_verb(word);
 
         if (verb != NULL)

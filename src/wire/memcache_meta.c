@@ -25,8 +25,9 @@ static const char bad_token[] = "CLIENT_ERROR bad token in command line format";
 struct flags {
     struct bytes note, key;
     struct item_time time, vivify_time;
-    bool timed, vivifies, compares, chooses, stale, empties, recaches;
-    bool value, version, idle, unnoticed, quiet, base64;
+    bool timed, vivifies, compares, chooses, stale, empties, recaches, recaches_timed;
+    bool time_last; /* T came behind N */
+    bool value, ttl, version, idle, unnoticed, quiet, base64;
     char mode; /* 0: not given */
     uint32_t client_flags;
     int64_t recache_ms;
@@ -44,12 +45,15 @@ static const char *read_flag(struct flags *flags, char letter, struct bytes toke
         return NULL;
     case 'N':
         flags->vivifies = true;
+        flags->time_last = false;
         return memcache_time(token, &flags->vivify_time) ? NULL : bad_token;
     case 'T':
         flags->timed = true;
+        flags->time_last = flags->vivifies;
         return memcache_time(token, &flags->time) ? NULL : bad_token;
     case 'R':
         flags->recaches = true;
+        flags->recaches_timed = flags->timed; /* flags are worked off in order */
         if (!memcache_time(token, &time))
             return bad_token;
         flags->recache_ms = time.ms > 0 ? time.ms : 0;
@@ -95,8 +99,10 @@ static const char *read_flag(struct flags *flags, char letter, struct bytes toke
         flags->quiet = true;
         return NULL;
     case 'k':
-    case 's':
     case 't':
+        flags->ttl = true;
+        return NULL;
+    case 's':
     case 'f':
     case 'h':
     case 'P': /* a proxy's */
@@ -193,9 +199,15 @@ enum parse memcache_meta_get(struct memcache_line *line, uint8_t mode)
         return memcache_refuse(line, flags.error);
     struct item_terms *terms = begin(line, MEMCACHE_META_READ, &flags);
     terms->time = flags.time;
+    if (flags.time_last)
+        terms->vivify_time = flags.time;
     terms->recache_ms = flags.recache_ms;
     if (flags.recaches)
         terms->options |= ITEM_RECACHES;
+    if (flags.recaches_timed)
+        terms->options |= ITEM_RECACHES_TIMED;
+    if (flags.ttl)
+        terms->options |= ITEM_WANTS_TTL;
     if (flags.idle)
         terms->options |= ITEM_WANTS_READ_TIME;
     if (flags.unnoticed)
@@ -287,6 +299,8 @@ enum parse memcache_meta_count(struct memcache_line *line, uint8_t mode)
         return memcache_refuse(line, "CLIENT_ERROR invalid or duplicate flag");
     struct item_terms *terms = begin(line, MEMCACHE_META_COUNT, &flags);
     terms->time = flags.time;
+    if (flags.time_last)
+        terms->vivify_time = flags.time;
     terms->delta = flags.delta;
     terms->initial = flags.initial;
     switch (flags.mode) {
@@ -318,7 +332,7 @@ enum parse memcache_meta_debug(struct memcache_line *line, uint8_t mode)
         return memcache_refuse(line, memcache_bad_format);
     flags = (struct flags){.key = key, .note = BYTES(""), .base64 = flags.base64};
     begin(line, MEMCACHE_META_DEBUG, &flags)->options =
-        ITEM_UNNOTICED | ITEM_WANTS_VERSION | ITEM_WANTS_READ_TIME;
+        ITEM_UNNOTICED | ITEM_WANTS_VERSION | ITEM_WANTS_READ_TIME | ITEM_WANTS_TTL;
     return deliver(line, "item-get", &flags);
 }
 

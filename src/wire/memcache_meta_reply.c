@@ -42,9 +42,9 @@ static char *put_key(char *at, struct bytes key, bool encoded)
 }
 
 /* Whole seconds to live, the one that has begun included; -1 for ever. */
-static int64_t ttl_s(const struct item *item)
+static int64_t ttl_s(int64_t ttl_ms)
 {
-    return item->ttl_ms < 0 ? -1 : (item->ttl_ms + 999) / 1000;
+    return ttl_ms < 0 ? -1 : (ttl_ms + 999) / 1000;
 }
 
 static uint64_t version_of(const struct item *item)
@@ -57,15 +57,15 @@ static uint32_t flags_of(const struct item *item)
     return item->traits.kinds & TRAIT_FLAGS ? item->traits.flags : 0;
 }
 
-/* What a flag asked for of a value that is there. */
-static char *put_field(char *at, char flag, const struct item *item)
+/* What a flag asked for of a value that is there, which has `ttl_ms` to live. */
+static char *put_field(char *at, char flag, const struct item *item, int64_t ttl_ms)
 {
     switch (flag) {
     case 's':
         return put_number(at, 's', item->size);
     case 't':
         at = put_flag(at, 't');
-        return at + number_format_i64(at, ttl_s(item));
+        return at + number_format_i64(at, ttl_s(ttl_ms));
     case 'c':
         return put_number(at, 'c', version_of(item));
     case 'f':
@@ -79,12 +79,16 @@ static char *put_field(char *at, char flag, const struct item *item)
     }
 }
 
-/* The flags of the note. `fields` names those that are answered besides key and opaque. */
+/* The flags of the note, in order: `t` before `T` tells the time from before. `fields` names those
+ * that are answered besides key and opaque. */
 static char *put_flags(char *at, const struct request *request, const struct item *item,
                        const char *fields)
 {
     bool encoded = (request->terms->form[1] & MEMCACHE_BASE64) != 0;
     const char *word = request->argv[2].data, *end = word + request->argv[2].size;
+    const struct item_terms *terms = request->terms;
+    bool timed = terms->time.form != ITEM_TIME_KEPT || (terms->options & ITEM_VIVIFIES) != 0;
+    int64_t ttl_ms = timed ? item->ttl_before_ms : item->ttl_ms;
 
     while (word < end) {
         const char *begin = word;
@@ -105,7 +109,9 @@ static char *put_flags(char *at, const struct request *request, const struct ite
             if (encoded)
                 at = put_flag(at, 'b');
         } else if (strchr(fields, *begin) != NULL) {
-            at = put_field(at, *begin, item);
+            at = put_field(at, *begin, item, ttl_ms);
+        } else if (*begin == 'T' || (*begin == 'N' && !item->existed)) {
+            ttl_ms = item->ttl_ms;
         }
     }
     return at;
@@ -229,7 +235,7 @@ static void write_debug(struct reply *reply, const struct item *item, uint64_t f
     }
     at = put_key(put_text(at, "ME "), item->key, (form & MEMCACHE_BASE64) != 0);
     at = put_text(at, " exp=");
-    at += number_format_i64(at, ttl_s(item));
+    at += number_format_i64(at, ttl_s(item->ttl_ms));
     at = put_text(at, " la=");
     at += number_format_i64(at, item->idle_s > 0 ? item->idle_s : 0);
     at = put_text(at, " cas=");
