@@ -138,8 +138,11 @@ enum outcome string_mget(struct call *call)
         return OUTCOME_NEED_LOCK;
     keyspace_count_reads(&call->access, hits, count - hits);
     call->reply->ops->list(call->reply, count);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        if (found[i] == FIND_FOUND)
+            keyspace_note_read(&call->access, &values[i]);
         answer_element(call, found[i], &values[i]);
+    }
     return OUTCOME_DONE;
 }
 
