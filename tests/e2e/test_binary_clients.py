@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """memcached's binary protocol with clients that others wrote, beside clients of Redis: memccapable,
-which checks every opcode, pylibmc (libmemcached) and memjs."""
+which checks every opcode, pylibmc (libmemcached), which speaks text too, and memjs."""
 import shutil
 import struct
 import subprocess
@@ -54,9 +54,10 @@ def test_memccapable_finds_nothing_wrong(tcp_server):
     assert len(results) >= 27 and set(results) == {"[pass]"}, done.stdout
 
 
-def test_pylibmc_reads_what_it_wrote(server):
+@pytest.mark.parametrize("binary", [True, False], ids=["binary", "text"])
+def test_pylibmc_reads_what_it_wrote(server, binary):
     pylibmc = pytest.importorskip("pylibmc")
-    client = pylibmc.Client([server.path], binary=True, behaviors={"cas": True})
+    client = pylibmc.Client([server.path], binary=binary, behaviors={"cas": True})
     redis = server.client()
 
     assert client.set("k", "v", time=100)
