@@ -268,6 +268,7 @@ JOBS = {
     **{f"serial-canary-{n}": canary(n) for n in range(1, CANARIES + 1)},
     "e2e-release": end_to_end("release"),
     "e2e-asan": end_to_end("asan", "-m", "quick"),
+    "e2e-tsan": end_to_end("tsan", "-m", "threads"),
 }
 
 

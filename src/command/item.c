@@ -236,11 +236,11 @@ static bool fetch(struct call *call, const struct key *key, struct value *value,
         if (!has(call, ITEM_UNNOTICED))
             keyspace_note_read(&call->access, value);
     }
-    keyspace_count_reads(&call->access, found == FIND_FOUND, found == FIND_MISSING);
     if (status != STATUS_OK) {
         *outcome = call_status(call, status);
         return false;
     }
+    keyspace_count_reads(&call->access, found == FIND_FOUND, found == FIND_MISSING);
     if (has(call, ITEM_COMPARES) && (item->traits.kinds & TRAIT_VERSION) &&
         item->traits.version == terms->compare)
         item->value = NULL;
@@ -304,7 +304,10 @@ static enum status extend(struct call *call, const struct key *key, const struct
     set_version(call, key, &traits);
     traits.kinds &= (uint8_t)~TRAIT_STATE;
     traits.state = 0;
-    status = keyspace_edit(&call->access, key, size, &data);
+    if (traits.kinds & TRAIT_VERSION)
+        status = keyspace_edit_with(&call->access, key, size, &traits, &data);
+    else
+        status = keyspace_edit(&call->access, key, size, &data);
     if (status != STATUS_OK)
         return status;
     if (call->terms->mode == ITEM_PREPEND) {
@@ -315,9 +318,7 @@ static enum status extend(struct call *call, const struct key *key, const struct
     }
     item->traits = traits;
     item->size = size;
-    if (traits.kinds & TRAIT_VERSION) /* keyspace_edit has dropped it */
-        status = keyspace_set_traits(&call->access, key, value->expires_ms, &traits);
-    return status;
+    return STATUS_OK;
 }
 
 /* Flags, type and version as the request wants them. */

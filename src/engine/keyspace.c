@@ -674,7 +674,9 @@ static struct entry *build_edit(struct shard *shard, const struct access *access
     return entry;
 }
 
-enum status keyspace_edit(struct access *access, const struct key *key, size_t size, char **out)
+/* `wanted`: traits in place of the entry's, or NULL. */
+static enum status edit(struct access *access, const struct key *key, size_t size,
+                        const struct traits *wanted, char **out)
 {
     struct target target;
     find_target(access, key, &target);
@@ -693,7 +695,7 @@ enum status keyspace_edit(struct access *access, const struct key *key, size_t s
         bool fits = (form == FORM_EDIT && entry_room(entry) >= size) ||
                     (form == FORM_EDIT_BLOB && blob_size(value.blob) >= size &&
                      !blob_is_shared(value.blob));
-        if (fits && !tells_of_value(present)) {
+        if (fits && wanted == NULL && !tells_of_value(present)) {
             char *data = (char *)(uintptr_t)value.data;
             memset(data + value.size, 0, size - value.size);
             entry->value_size = (uint32_t)size;
@@ -701,16 +703,29 @@ enum status keyspace_edit(struct access *access, const struct key *key, size_t s
             *out = data;
             return STATUS_OK;
         }
-        room = edit_room(size);
+        room = wanted == NULL ? edit_room(size) : size;
     }
+    if (wanted == NULL)
+        wanted = traits_kept(entry, &traits);
     struct bytes content = bytes_of(value.data, value.size);
-    struct entry *edit = build_edit(target.shard, access, key->bytes, expires_ms,
-                                    traits_kept(entry, &traits), content, size, room);
-    enum status status = publish(access, key, &target, edit);
+    struct entry *made =
+        build_edit(target.shard, access, key->bytes, expires_ms, wanted, content, size, room);
+    enum status status = publish(access, key, &target, made);
     if (status != STATUS_OK)
         return status;
-    *out = (edit->form & FORM_MASK) == FORM_EDIT ? entry_tail(edit) : blob_data(entry_blob(edit));
+    *out = (made->form & FORM_MASK) == FORM_EDIT ? entry_tail(made) : blob_data(entry_blob(made));
     return STATUS_OK;
+}
+
+enum status keyspace_edit(struct access *access, const struct key *key, size_t size, char **out)
+{
+    return edit(access, key, size, NULL, out);
+}
+
+enum status keyspace_edit_with(struct access *access, const struct key *key, size_t size,
+                               const struct traits *traits, char **out)
+{
+    return edit(access, key, size, traits, out);
 }
 
 bool keyspace_delete(struct access *access, const struct key *key)

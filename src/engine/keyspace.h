@@ -138,10 +138,13 @@ enum status keyspace_set_integer(struct access *access, const struct key *key, i
     MUST_USE;
 /* Makes the value a string of at least `size` bytes that may be changed in place, zero bytes added
  * at its end; a missing key is created without expiry. Of the traits, version and state are
- * dropped. `*out` is valid until the locks are
- * released. */
+ * dropped. `*out` is valid until the locks are released. */
 enum status keyspace_edit(struct access *access, const struct key *key, size_t size, char **out)
     MUST_USE;
+/* Likewise, in one change with traits in place of those it had; with a version among them each edit
+ * copies the value. */
+enum status keyspace_edit_with(struct access *access, const struct key *key, size_t size,
+                               const struct traits *traits, char **out) MUST_USE;
 bool keyspace_delete(struct access *access, const struct key *key);
 /* The key must exist. A time not after now deletes the key. */
 enum status keyspace_set_expiry(struct access *access, const struct key *key, int64_t expires_ms)

@@ -200,6 +200,7 @@ def is_whole(value):
     return len(value) >= 8 and value == value[:8] * (len(value) // 8)
 
 
+@pytest.mark.threads
 def test_values_are_whole_while_all_protocols_write_them(server):
     """For sizes that are stored in different ways, and that change under the readers."""
     sizes = (8, 96, 2_000, 24_000, 200_000)
@@ -249,3 +250,96 @@ def test_values_are_whole_while_all_protocols_write_them(server):
     for thread in writers:
         thread.join()
     assert not failures, failures
+
+
+class Swapper(Text):
+    """Counts with gets and cas."""
+    def count(self, key):
+        self.raw.send(b"gets %s\r\n" % key)
+        size, version = (int(word) for word in self.raw.line().split(b" ")[3:])
+        number = int(self.take(size + 2))
+        assert self.raw.line() == b"END"
+        number = b"%d" % (number + 1)
+        self.raw.send(b"cas %s 0 0 %d %d\r\n%s\r\n" % (key, len(number), version, number))
+        answer = self.raw.line()
+        assert answer in (b"STORED", b"EXISTS")
+        return answer == b"STORED"
+
+
+class TextCounter(Text):
+    def count(self, key):
+        self.raw.send(b"incr %s 1\r\n" % key)
+        return self.raw.line().isdigit()
+
+
+class MetaCounter(Meta):
+    def count(self, key):
+        self.raw.send(b"ma %s\r\n" % key)
+        return self.raw.line() == b"HD"
+
+
+class RespCounter(Resp):
+    def count(self, key):
+        return self.raw.ask("INCR", key)[:1] == b":"
+
+
+class BinaryCounter(Binary):
+    def count(self, key):
+        return self.ask(5, key, struct.pack(">QQI", 1, 0, 0))[0] == 0
+
+
+class BinarySwapper(Binary):
+    def count(self, key):
+        self.raw.send(HEAD.pack(0x80, self.GET, len(key), 0, 0, 0, len(key), 0, 0) + key)
+        *_, size, _, version = HEAD.unpack(self.take(24))
+        number = b"%d" % (int(self.take(size)[4:]) + 1)
+        self.raw.send(HEAD.pack(0x80, self.SET, len(key), 8, 0, 0, 8 + len(key) + len(number), 0,
+                                version) + bytes(8) + key + number)
+        *_, status, size, _, _ = HEAD.unpack(self.take(24))
+        self.take(size)
+        assert status in (0, 2)
+        return status == 0
+
+
+class HttpSwapper(Http):
+    def count(self, key):
+        _, headers, value = self.ask(b"GET", key)
+        number = b"%d" % (int(value) + 1)
+        self.raw.send(b"PUT /%s HTTP/1.1\r\nHost: localhost\r\nIf-Match: %s\r\nContent-Length: %d"
+                      b"\r\n\r\n%s" % (key, headers[b"etag"], len(number), number))
+        status = int(self.raw.line().split(b" ")[1])
+        size = 0
+        while line := self.raw.line():
+            if line.lower().startswith(b"content-length:"):
+                size = int(line.split(b":")[1])
+        self.take(size)
+        assert status in (204, 412)
+        return status == 204
+
+
+@pytest.mark.threads
+def test_what_all_protocols_count_adds_up(start):
+    """Those that compare versions lose to every change between their reading and their writing."""
+    server, each = start("--threads", "4"), 100
+    counters = [kind(server) for kind in (RespCounter, TextCounter, MetaCounter, BinaryCounter,
+                                          Swapper, BinarySwapper, HttpSwapper)]
+    counters[0].set(b"n", b"0")
+    failures = []
+
+    def run(counter):
+        try:
+            left = each
+            while left:
+                left -= counter.count(b"n")
+        except BaseException as failure:  # told by the test's thread
+            failures.append((type(counter).__name__, repr(failure)))
+
+    threads = [threading.Thread(target=run, args=(counter,)) for counter in counters]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert counters[0].get(b"n")[0] == b"%d" % (each * len(counters))
+    for counter in counters:
+        counter.close()
