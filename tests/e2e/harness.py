@@ -61,7 +61,7 @@ def background(*args, cwd, path, env=None):
                                    stderr=log, stdout=subprocess.DEVNULL,
                                    preexec_fn=die_with_parent)
     try:
-        wait_until(lambda: os.path.exists(path) or process.poll() is not None, "it listens")
+        wait_until(lambda: listens(path) or process.poll() is not None, "it listens")
         client = redis.Redis(unix_socket_path=str(path), socket_timeout=PATIENCE_S,
                              decode_responses=True)
         client.process = process
@@ -74,6 +74,12 @@ def background(*args, cwd, path, env=None):
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+def listens(path):
+    """The file of a unix socket is there a moment before anybody listens."""
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(str(path)) == 0
 
 
 def free_port():

@@ -134,7 +134,7 @@ def test_nobody_who_reads_standard_error_slows_nobody(tmp_path):
         env=harness.clean_environment(), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
         preexec_fn=harness.die_with_parent)
     try:
-        harness.wait_until(lambda: (tmp_path / "s").exists(), "it listens")
+        harness.wait_until(lambda: harness.listens(tmp_path / "s"), "it listens")
         client = harness.redis.Redis(unix_socket_path=str(tmp_path / "s"), retry_on_error=[],
                                      socket_timeout=harness.PATIENCE_S)
         for i in range(400):
@@ -163,7 +163,7 @@ def test_closed_standard_files_are_not_taken_for_a_log(begin, tmp_path):
          "--unixsocket", str(tmp_path / "s"), "--enable-debug-command", "yes"],
         env=harness.clean_environment(), preexec_fn=harness.die_with_parent)
     try:
-        harness.wait_until(lambda: (tmp_path / "s").exists(), "it listens")
+        harness.wait_until(lambda: harness.listens(tmp_path / "s"), "it listens")
         for i in range(3):
             assert os.readlink(f"/proc/{process.pid}/fd/{i}") == "/dev/null"
         process.terminate()
