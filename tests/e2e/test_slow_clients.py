@@ -110,7 +110,10 @@ def test_who_takes_no_replies_is_dropped_by_the_output_limit(server, protocol):
     client.set("item", "x" * 100_000)
     assert client.config_set("client-output-buffer-limit", "normal 512kb 0 0")
     deaf = server.raw()
-    fill(deaf, DEAF[protocol])
+    try:
+        fill(deaf, DEAF[protocol])
+    except AssertionError:
+        pass  # once it is dropped what it still sends is read to no end
     harness.wait_until(lambda: client.info("clients")["connected_clients"] == 1, "it is gone")
     assert client.info("stats")["client_output_buffer_limit_disconnections"] == 1
     assert "more waits for it than client-output-buffer-limit allows" in server.log()
